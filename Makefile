@@ -1,0 +1,61 @@
+# Everything a developer does, one word each. A private environment is made in .venv; nothing
+# global is touched. Needs Python >= 3.11 with venv and headers, make and a C++ compiler.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
+OLDEST := numpy==1.26.0 scipy==1.11.2 scikit-learn==1.6.0
+
+.PHONY: demo test check test-oldest bench format clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */make \1\t/' | expand -t 20
+
+demo: $(VENV)/installed  ## kernels at work on the digits: a table, and demo.png
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/installed  ## all tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/installed  ## ruff, mypy --strict, the import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test-oldest:  ## all tests on the oldest supported scikit-learn, NumPy and SciPy
+	$(MAKE) test VENV=.venv-oldest PINS="$(OLDEST)"
+
+bench: $(VENV)/installed  ## measures onkel beside its peers; prints a table, writes benchmarks/results
+	$(BIN)/python -m pip install --quiet -e ".[bench]" --no-build-isolation
+	$(BIN)/python benchmarks/products.py
+
+format: $(VENV)/installed  ## formats the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## removes the environments and the build
+	rm -rf .venv .venv-oldest build dist
+
+# ---- the environment
+
+$(VENV)/tools:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "onkel needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Use: make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "Python's venv module is missing (on Debian and Ubuntu: the package python3-venv)."; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || \
+	  { echo "Python's headers are missing (on Debian and Ubuntu: the package python3-dev)."; exit 1; }
+	@command -v $${CXX:-c++} >/dev/null || \
+	  { echo "A C++17 compiler is missing (on Debian and Ubuntu: the package g++)."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet $(BUILD_TOOLS)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/tools $(CORE)
+	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[plot,test]" $(PINS)
+	@touch $@

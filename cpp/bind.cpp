@@ -1,0 +1,174 @@
+// The border with Python: arrays and numbers in, caller's arrays out, nothing kept.
+// The only file that knows Python. Sizes are checked by the door in onkel/_core/__init__.py.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pack.h"
+#include "parallel.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <class T> using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using In3 = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class T> using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// A block of a larger matrix: rows may lie apart, values of a row side by side.
+template <class T> using OutBlock = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
+template <class T> using Out3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Indptr = In1<int64_t>;
+using Indices = In1<int32_t>;
+template <class A> auto data_or_null(const std::optional<A>& array) { return array ? array->data() : nullptr; }
+
+template <class T> onkel::Rows<T> dense_rows(const In2<T>& X, const std::optional<In1<T>>& aux) {
+  return {X.data(), nullptr, nullptr, int64_t(X.shape(0)), int64_t(X.shape(1)), data_or_null(aux)};
+}
+template <class T>
+onkel::Rows<T> csr_rows(const Indptr& indptr, const Indices& indices, const In1<T>& data, int64_t d,
+                        const std::optional<In1<T>>& aux) {
+  return {data.data(), indptr.data(), indices.data(), int64_t(indptr.shape(0)) - 1, d, data_or_null(aux)};
+}
+
+// Fills in what every product shares, then runs it with the GIL released.
+template <class T>
+void product(onkel::Rows<T> rows, int op, int map, const std::vector<double>& params, const In3<T>& panels, int64_t m,
+             const std::optional<In1<T>>& panel_aux, const std::optional<Indices>& slots,
+             const std::optional<Indices>& features, const std::optional<In2<double>>& A,
+             const std::optional<Out2<double>>& scores, const std::optional<OutBlock<T>>& gram, int threads) {
+  onkel::Job<T> job{};
+  job.op = onkel::Op(op);
+  job.map = onkel::Map(map);
+  for (size_t i = 0; i < 3 && i < params.size(); ++i) job.params[i] = params[i];
+  job.rows = rows;
+  job.panels = {panels.data(), m, int64_t(panels.shape(1)), data_or_null(panel_aux), data_or_null(slots),
+                data_or_null(features)};
+  std::vector<T> weights;
+  const nb::gil_scoped_release released;
+  if (A) {
+    job.c = int64_t(A->shape(1));
+    weights.resize(panels.shape(0) * size_t(onkel::kPanel<T>) * A->shape(1));
+    onkel::pack_weights(A->data(), m, job.c, weights.data());
+    job.weights = weights.data();
+    job.scores = scores->data();
+  } else {
+    job.gram = gram->data();
+    job.ld = int64_t(gram->stride(0));
+  }
+  onkel::run_parallel(job, threads);
+}
+
+template <class T> void bind_products(nb::module_& m) {
+  m.def(
+      "product_dense",
+      [](int op, int map, const std::vector<double>& params, In2<T> X, std::optional<In1<T>> aux, In3<T> panels,
+         int64_t columns, std::optional<In1<T>> panel_aux, std::optional<In2<double>> A,
+         std::optional<Out2<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
+        product<T>(dense_rows<T>(X, aux), op, map, params, panels, columns, panel_aux, {}, {}, A, scores, gram, threads);
+      },
+      "op"_a, "map"_a, "params"_a, "X"_a.noconvert(), "aux"_a.noconvert().none(), "panels"_a.noconvert(), "columns"_a,
+      "panel_aux"_a.noconvert().none(), "A"_a.noconvert().none(), "scores"_a.noconvert().none(),
+      "gram"_a.noconvert().none(), "threads"_a);
+  m.def(
+      "product_csr",
+      [](int op, int map, const std::vector<double>& params, Indptr indptr, Indices indices, In1<T> data, int64_t d,
+         std::optional<In1<T>> aux, In3<T> panels, int64_t columns, std::optional<In1<T>> panel_aux,
+         std::optional<Indices> slots, std::optional<Indices> features, std::optional<In2<double>> A,
+         std::optional<Out2<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
+        product<T>(csr_rows<T>(indptr, indices, data, d, aux), op, map, params, panels, columns, panel_aux, slots,
+                   features, A, scores, gram, threads);
+      },
+      "op"_a, "map"_a, "params"_a, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "d"_a,
+      "aux"_a.noconvert().none(), "panels"_a.noconvert(), "columns"_a, "panel_aux"_a.noconvert().none(),
+      "slots"_a.noconvert().none(), "features"_a.noconvert().none(), "A"_a.noconvert().none(),
+      "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "threads"_a);
+  m.def(
+      "pack_dense",
+      [](In2<T> S, Out3<T> panels) {
+        const nb::gil_scoped_release released;
+        onkel::pack_dense(S.data(), int64_t(S.shape(0)), int64_t(S.shape(1)), panels.data());
+      },
+      "S"_a.noconvert(), "panels"_a.noconvert());
+  m.def(
+      "pack_csr",
+      [](Indptr indptr, Indices indices, In1<T> data, std::optional<Indices> slots, Out3<T> panels) {
+        const nb::gil_scoped_release released;
+        onkel::pack_csr(indptr.data(), indices.data(), data.data(), int64_t(indptr.shape(0)) - 1,
+                        int64_t(panels.shape(1)), data_or_null(slots), panels.data());
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "slots"_a.noconvert().none(),
+      "panels"_a.noconvert());
+  m.def(
+      "squared_norms_dense",
+      [](In2<T> X, Out1<double> norms) {
+        const nb::gil_scoped_release released;
+        for (size_t i = 0; i < X.shape(0); ++i)
+          norms.data()[i] = onkel::squared_norm(X.data() + i * X.shape(1), nullptr, int64_t(X.shape(1)));
+      },
+      "X"_a.noconvert(), "norms"_a.noconvert());
+  m.def(
+      "squared_norms_csr",
+      [](Indptr indptr, Indices indices, In1<T> data, Out1<double> norms) {
+        const nb::gil_scoped_release released;
+        for (size_t i = 0; i + 1 < indptr.shape(0); ++i) {
+          const int64_t begin = indptr.data()[i];
+          norms.data()[i] = onkel::squared_norm(data.data() + begin, indices.data() + begin, indptr.data()[i + 1] - begin);
+        }
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "norms"_a.noconvert());
+  m.def(
+      "count_nonzeros",
+      [](In2<T> X, Out1<int64_t> counts) {
+        const nb::gil_scoped_release released;
+        for (size_t i = 0; i < X.shape(0); ++i)
+          counts.data()[i] = onkel::count_nonzeros(X.data() + i * X.shape(1), int64_t(X.shape(1)));
+      },
+      "X"_a.noconvert(), "counts"_a.noconvert());
+  m.def(
+      "compress_rows",
+      [](In2<T> X, Indptr indptr, Out1<int32_t> indices, Out1<T> data) {
+        const nb::gil_scoped_release released;
+        for (size_t i = 0; i < X.shape(0); ++i) {
+          const int64_t at = indptr.data()[i];
+          onkel::compress_row(X.data() + i * X.shape(1), int64_t(X.shape(1)), indices.data() + at, data.data() + at);
+        }
+      },
+      "X"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert());
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  m.def("simd_targets", [] {
+    int count = 0;
+    const onkel::Target* const* found = onkel::targets(&count);
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) names.emplace_back(found[i]->name);
+    return names;
+  });
+  m.def("simd_target", [] { return std::string(onkel::current_target().name); });
+  m.def("select_simd", [](const std::string& name) { return onkel::select_target(name.c_str()); }, "name"_a);
+  bind_products<float>(m);
+  bind_products<double>(m);
+  m.def(
+      "apply_map",
+      [](int map, const std::vector<double>& params, Out1<float> values) {
+        onkel::current_target().map32(onkel::Map(map), params.data(), values.data(), int64_t(values.shape(0)));
+      },
+      "map"_a, "params"_a, "values"_a.noconvert());
+  m.def(
+      "apply_map",
+      [](int map, const std::vector<double>& params, Out1<double> values) {
+        onkel::current_target().map64(onkel::Map(map), params.data(), values.data(), int64_t(values.shape(0)));
+      },
+      "map"_a, "params"_a, "values"_a.noconvert());
+}

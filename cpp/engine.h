@@ -1,0 +1,91 @@
+// What the parts of the engine say to each other: plain structs and tables, no code.
+//
+// One product is:  rows X (n, d)  x  support S (m, d)  ->  values k(x_i, s_j),
+// either summed with weights A (m, c) into scores, or stored as a Gram block.
+//
+// The support side is packed once into *panels* of kPanelBytes / sizeof(T) columns:
+// panel p holds, feature after feature, the values of its columns side by side, so that
+// one feature of one row meets a whole panel with a few vector loads. The layout is the
+// same for every SIMD target; only the number of rows a micro-kernel takes differs.
+#pragma once
+#include <cstdint>
+
+namespace onkel {
+
+constexpr int kPanelBytes = 128;
+template <class T> constexpr int kPanel = kPanelBytes / int(sizeof(T));  // 32 float, 16 double
+
+// How two rows meet, feature by feature; the numbers are the border's (see _core/__init__.py).
+enum class Op : int {
+  kDot = 0,       // sum x z
+  kDistance = 1,  // sum x z - (|x|^2 + |z|^2) / 2  =  -|x - z|^2 / 2
+  kCosine = 2,    // sum x z, then divided by both norms
+  kManhattan = 3, // sum |x - z|
+  kChi2 = 4,      // sum (x - z)^2 / (x + z)
+  kMin = 5,       // sum min(x, z)
+  kDirect = 6,    // sum -(x - z)^2 / 2: the distance of few features, taken directly
+  kCount = 7
+};
+
+// What is done with the result, element by element.
+enum class Map : int {
+  kIdentity = 0,           // t
+  kPolynomial = 1,         // (gamma t + coef0)^degree
+  kTanh = 2,               // tanh(gamma t + coef0)
+  kExponential = 3,        // exp(-gamma t)
+  kMatern12 = 4,           // e^-r                        r = scale |x - z|
+  kMatern32 = 5,           // (1 + r) e^-r
+  kMatern52 = 6,           // (1 + r + r^2 / 3) e^-r
+  kRationalQuadratic = 7,  // (1 + scale t)^-alpha
+  kCount = 8
+};
+
+// Rows, dense (data with row stride d) or CSR (indptr not null). `aux` is what Op needs of a
+// row by itself: -|x|^2 / 2 for kDistance, 1 / |x| (0 for a zero row) for kCosine, else null.
+template <class T> struct Rows {
+  const T* data;
+  const int64_t* indptr;
+  const int32_t* indices;
+  int64_t n, d;
+  const T* aux;
+};
+
+// The packed support. `features` is null when panel row k is feature k; otherwise the panel
+// holds only the `depth` features that occur, slots[k] is the panel row of feature k, or -1.
+template <class T> struct Panels {
+  const T* values;  // (ceil(m / kPanel), depth, kPanel)
+  int64_t m, depth;
+  const T* aux;     // (m padded to whole panels), as in Rows
+  const int32_t* slots;
+  const int32_t* features;
+};
+
+// One product; exactly one of `scores` and `gram` is given.
+template <class T> struct Job {
+  Op op;
+  Map map;
+  double params[3];
+  Rows<T> rows;
+  Panels<T> panels;
+  const T* weights;  // (panels, c, kPanel), zero in the padding; for scores
+  int64_t c;
+  double* scores;    // (n, c), added to
+  T* gram;           // (n, m), row stride ld, written
+  int64_t ld;
+};
+
+// What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of
+// scratch_bytes(job) to itself; rows per call should be a multiple of grain(job).
+struct Target {
+  const char* name;
+  void (*work32)(const Job<float>&, int64_t begin, int64_t end, void* scratch);
+  void (*work64)(const Job<double>&, int64_t begin, int64_t end, void* scratch);
+  int64_t (*scratch32)(const Job<float>&);
+  int64_t (*scratch64)(const Job<double>&);
+  int64_t (*grain32)(const Job<float>&);
+  int64_t (*grain64)(const Job<double>&);
+  void (*map32)(Map, const double* params, float* values, int64_t n);    // in place, for tests
+  void (*map64)(Map, const double* params, double* values, int64_t n);
+};
+
+}  // namespace onkel

@@ -1,0 +1,46 @@
+// Rows over threads. Threads live for one call, so there is nothing to break in a fork.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "dispatch.h"
+
+namespace onkel {
+
+inline void run(const Target& t, const Job<float>& job, int64_t b, int64_t e, void* s) { t.work32(job, b, e, s); }
+inline void run(const Target& t, const Job<double>& job, int64_t b, int64_t e, void* s) { t.work64(job, b, e, s); }
+inline int64_t scratch(const Target& t, const Job<float>& job) { return t.scratch32(job); }
+inline int64_t scratch(const Target& t, const Job<double>& job) { return t.scratch64(job); }
+inline int64_t grain(const Target& t, const Job<float>& job) { return t.grain32(job); }
+inline int64_t grain(const Target& t, const Job<double>& job) { return t.grain64(job); }
+
+// Runs the job on at most `threads` threads; each takes the next chunk of rows when it is
+// free, so that a core that is busy with something else does not hold up the rest.
+template <class T> void run_parallel(const Job<T>& job, int threads) {
+  const Target& target = current_target();
+  const int64_t bytes = scratch(target, job), step = grain(target, job);
+  const int64_t chunks = (job.rows.n + step - 1) / step;
+  if (threads > chunks) threads = int(chunks);
+  std::atomic<int64_t> next{0};
+  const auto worker = [&](char* memory) {
+    for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;) {
+      const int64_t end = (chunk + 1) * step;
+      run(target, job, chunk * step, end < job.rows.n ? end : job.rows.n, memory);
+    }
+  };
+  std::vector<std::unique_ptr<char[]>> memory;  // allocated here: a thread must not throw
+  for (int i = 0; i < threads; ++i) memory.emplace_back(new char[size_t(bytes)]);
+  std::vector<std::thread> helpers;
+  try {
+    for (int i = 1; i < threads; ++i) helpers.emplace_back(worker, memory[size_t(i)].get());
+  } catch (const std::system_error&) {  // no more threads to be had: the ones there are will do
+  }
+  if (threads > 0) worker(memory[0].get());
+  for (auto& helper : helpers) helper.join();
+}
+
+}  // namespace onkel

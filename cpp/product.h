@@ -1,0 +1,413 @@
+// The fused product of one SIMD target: rows x panels -> scores or Gram block.
+//
+// A tile is a few rows by one panel. Its sums are accumulated in registers, feature after
+// feature, and put in a tile buffer that never leaves the first-level cache; there the
+// kernel's map is applied and the values are at once summed with the weights, or stored.
+//
+//   for each chunk of rows (packed, or left in CSR; second-level cache)
+//     for each panel of support vectors
+//       for each few rows of the chunk
+//         accumulate -> buffer          dense: kRows x panel; sparse: row by row
+//         repair     distances that lost their digits are taken again, directly
+//         finish     map, then += weights or store
+//
+// Two promises rest on how the sums are made. Each value is one chain of fused
+// multiply-adds in feature order, started from the rows' own norms: it depends on nothing
+// but its two rows, and as adding 0 changes nothing, a sparse row gives the same bits as a
+// dense one. Scores add up in lanes over kFlush panels, counted from the first support
+// vector, and then go to float64: they do not depend on tile sizes or threads, and no
+// float32 sum is longer than 32 terms.
+#pragma once
+#include "maps.h"
+
+namespace onkel { namespace ONKEL_TARGET {
+
+// Panels between two moves of the lanes' sums to float64; a lane gets kPanel / kLanes terms
+// of each panel, hence 32 terms.
+constexpr int64_t kFlush = 32 * kBytes / kPanelBytes;
+// Rows of a chunk: about 256 kB packed.
+constexpr int64_t kChunkBytes = 256 * 1024;
+constexpr int64_t kMostTiles = 16;
+constexpr int64_t kSparseRows = 16;  // rows of a tile in the sparse path
+
+// A distance whose square is less than this part of |x|^2 + |z|^2 has lost too many digits
+// in the subtraction: the error of the kernel stays under about 1e-5 and 1e-11.
+template <class T> constexpr T kNear = sizeof(T) == 4 ? T(1) / 128 : T(1) / 8192;
+
+// ---------------------------------------------------------------- accumulate
+
+// One more feature: of a row, x in every lane, and of a vector of columns z.
+template <class T, Op kOp, class V = typename Simd<T>::V> ONKEL_INLINE V meet(V sum, V x, V z) {
+  if (kOp == Op::kManhattan) return sum + magnitude(x - z);
+  if (kOp == Op::kDirect) {
+    const V gap = x - z;
+    return sum - T(0.5) * gap * gap;
+  }
+  if (kOp == Op::kMin) return sum + at_most(x, z);
+  if (kOp == Op::kChi2) {
+    const V gap = x - z, total = x + z;
+    return sum + pick(total > 0, gap * gap / total, V{});
+  }
+  return sum + x * z;
+}
+
+// buffer[r][j] = start_x[r] + start_z[j] + sum_k op(a[k][r], b[k][j]); a is packed kRows wide.
+template <class T, Op kOp>
+static void accumulate_dense(int64_t depth, const T* a, const T* b, const T* start_x, const T* start_z, T* buffer) {
+  typedef typename Simd<T>::V V;
+  constexpr int kSpan = kVectors * kLanes<T>;
+  for (int j = 0; j < kPanel<T>; j += kSpan) {
+    V sum[kRows][kVectors];
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = splat(start_x[r]) + load(start_z + j + v * kLanes<T>);
+    const T* pa = a;
+    const T* pb = b + j;
+    for (int64_t k = 0; k < depth; ++k, pa += kRows, pb += kPanel<T>) {
+      V z[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) z[v] = load(pb + v * kLanes<T>);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const V x = splat(pa[r]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sum[r][v] = meet<T, kOp>(sum[r][v], x, z[v]);
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) store(buffer + r * kPanel<T> + j + v * kLanes<T>, sum[r][v]);
+  }
+}
+
+// A sparse row as (panel row, value) pairs against kCount panels that lie `stride` apart;
+// buffers lie buffer_stride apart. Only for ops where a zero adds nothing: kDot..kCosine, kMin.
+template <class T, Op kOp, int kCount>
+static void accumulate_sparse(const int32_t* slots, const T* x, int64_t count, const T* b, int64_t stride,
+                              T start_x, const T* start_z, T* buffer, int64_t buffer_stride) {
+  typedef typename Simd<T>::V V;
+  constexpr int kPer = kPanel<T> / kLanes<T>;
+  V sum[kCount][kPer];
+#pragma GCC unroll 2
+  for (int p = 0; p < kCount; ++p)
+#pragma GCC unroll 8
+    for (int v = 0; v < kPer; ++v) sum[p][v] = splat(start_x) + load(start_z + p * kPanel<T> + v * kLanes<T>);
+  for (int64_t e = 0; e < count; ++e) {
+    const V xe = splat(x[e]);
+    const T* row = b + int64_t(slots[e]) * kPanel<T>;
+#pragma GCC unroll 2
+    for (int p = 0; p < kCount; ++p)
+#pragma GCC unroll 8
+      for (int v = 0; v < kPer; ++v)
+        sum[p][v] = meet<T, kOp>(sum[p][v], xe, load(row + p * stride + v * kLanes<T>));
+  }
+#pragma GCC unroll 2
+  for (int p = 0; p < kCount; ++p)
+#pragma GCC unroll 8
+    for (int v = 0; v < kPer; ++v) store(buffer + p * buffer_stride + v * kLanes<T>, sum[p][v]);
+}
+
+// ---------------------------------------------------------------- repair
+
+// out[j] = |x - z_j|^2 over a panel, taken feature by feature in order.
+template <class T> static void exact_distances(const Rows<T>& rows, int64_t i, const Panels<T>& panels, const T* b, T* out) {
+  typedef typename Simd<T>::V V;
+  constexpr int kPer = kPanel<T> / kLanes<T>;
+  V sum[kPer];
+  for (int v = 0; v < kPer; ++v) sum[v] = V{};
+  const auto add = [&](T x, int64_t slot) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kPer; ++v) {
+      const V gap = slot < 0 ? splat(x) : x - load(b + slot * kPanel<T> + v * kLanes<T>);
+      sum[v] += gap * gap;
+    }
+  };
+  if (!rows.indptr) {
+    for (int64_t k = 0; k < rows.d; ++k) add(rows.data[i * rows.d + k], k);
+  } else {
+    int64_t slot = 0;
+    for (int64_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e) {
+      const int32_t k = rows.indices[e];
+      while (slot < panels.depth && (panels.features ? panels.features[slot] : slot) < k) add(T(0), slot++);
+      const bool held = slot < panels.depth && (panels.features ? panels.features[slot] : slot) == k;
+      add(rows.data[e], held ? slot++ : -1);
+    }
+    while (slot < panels.depth) add(T(0), slot++);
+  }
+  for (int v = 0; v < kPer; ++v) store(out + v * kLanes<T>, sum[v]);
+}
+
+// Looks over one row of a distance tile and takes again what lost its digits.
+template <class T>
+ONKEL_INLINE void repair_row(const Job<T>& job, int64_t i, T start_x, const T* start_z, const T* b, T* buffer) {
+  typedef typename Simd<T>::V V;
+  constexpr int kPer = kPanel<T> / kLanes<T>;
+  bool near = false;
+#pragma GCC unroll 8
+  for (int v = 0; v < kPer; ++v) {
+    const V limit = kNear<T> * (start_x + load(start_z + v * kLanes<T>));
+    near |= any_not_less(load(buffer + v * kLanes<T>), limit);
+  }
+  if (__builtin_expect(near, 0)) {
+    alignas(64) T exact[kPanel<T>];
+    exact_distances(job.rows, i, job.panels, b, exact);
+    for (int j = 0; j < kPanel<T>; ++j)
+      if (!(buffer[j] < kNear<T> * (start_x + start_z[j]))) buffer[j] = T(-0.5) * exact[j];
+  }
+}
+
+// ---------------------------------------------------------------- finish
+
+template <class T> struct Tile {  // rows x one panel, summed and waiting in the buffer
+  T* buffer;            // (rows, kPanel)
+  int64_t first, rows;  // rows of the job
+  int64_t panel;
+  const T* aux_x;       // of the tile's rows, padded
+  T* sums;              // (rows, c, kLanes): the lanes' sums of the scores
+};
+
+// Applies the map to the tile and adds it to the sums, or stores it.
+template <class T, Op kOp, class Function> static void finish(const Job<T>& job, const Tile<T>& tile) {
+  typedef typename Simd<T>::V V;
+  constexpr int kPer = kPanel<T> / kLanes<T>;
+  const Function map(job.params);
+  const T* b = job.panels.values + tile.panel * job.panels.depth * kPanel<T>;
+  const T* aux_z = job.panels.aux ? job.panels.aux + tile.panel * kPanel<T> : nullptr;
+  const T* weights = job.weights + tile.panel * job.c * kPanel<T>;
+  const int64_t rows = tile.rows, c = job.c;
+  const bool scores = job.scores != nullptr;
+  for (int64_t r = 0; r < rows; ++r) {
+    T* values = tile.buffer + r * kPanel<T>;
+    if (kOp == Op::kDistance) repair_row(job, tile.first + r, tile.aux_x[r], aux_z, b, values);
+    V k[kPer];
+#pragma GCC unroll 8
+    for (int v = 0; v < kPer; ++v) {
+      V t = load(values + v * kLanes<T>);
+      if (kOp == Op::kCosine) t = t * (tile.aux_x[r] * load(aux_z + v * kLanes<T>));
+      k[v] = map(t);
+    }
+    if (scores) {
+      T* sums = tile.sums + r * c * kLanes<T>;
+      for (int64_t o = 0; o < c; ++o) {
+        V s = load(sums + o * kLanes<T>);
+#pragma GCC unroll 8
+        for (int v = 0; v < kPer; ++v) s += k[v] * load(weights + o * kPanel<T> + v * kLanes<T>);
+        store(sums + o * kLanes<T>, s);
+      }
+    } else {
+      const int64_t j = tile.panel * kPanel<T>, left = job.panels.m - j;
+      T* out = job.gram + (tile.first + r) * job.ld + j;
+      if (left >= kPanel<T>) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kPer; ++v) store(out + v * kLanes<T>, k[v]);
+      } else {
+#pragma GCC unroll 8
+        for (int v = 0; v < kPer; ++v) store(values + v * kLanes<T>, k[v]);
+        for (int64_t l = 0; l < left; ++l) out[l] = values[l];
+      }
+    }
+  }
+}
+
+template <class T> using Finish = void (*)(const Job<T>&, const Tile<T>&);
+
+template <class T, Op kOp> static Finish<T> finish_of_dot(Map map) {
+  switch (map) {
+    case Map::kPolynomial: return finish<T, kOp, PolynomialMap<T>>;
+    case Map::kTanh: return finish<T, kOp, TanhMap<T>>;
+    case Map::kExponential: return finish<T, kOp, ExponentialMap<T>>;
+    default: return finish<T, kOp, IdentityMap<T>>;
+  }
+}
+template <class T, Op kOp> static Finish<T> finish_of_distance(Map map) {
+  switch (map) {
+    case Map::kExponential: return finish<T, kOp, GaussianMap<T>>;
+    case Map::kMatern12: return finish<T, kOp, MaternMap<T, 1>>;
+    case Map::kMatern32: return finish<T, kOp, MaternMap<T, 2>>;
+    case Map::kMatern52: return finish<T, kOp, MaternMap<T, 3>>;
+    case Map::kRationalQuadratic: return finish<T, kOp, RationalQuadraticMap<T>>;
+    default: return finish<T, kOp, SquaredDistanceMap<T>>;
+  }
+}
+template <class T> static Finish<T> finish_of(Op op, Map map) {
+  if (op == Op::kDistance) return finish_of_distance<T, Op::kDistance>(map);
+  if (op == Op::kDirect) return finish_of_distance<T, Op::kDirect>(map);
+  if (op == Op::kCosine) return finish<T, Op::kCosine, IdentityMap<T>>;
+  return finish_of_dot<T, Op::kDot>(map);  // every other op hands over plain sums
+}
+
+// ---------------------------------------------------------------- chunks
+
+template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, int64_t rows) {
+  if (!job.scores) return;
+  for (int64_t i = 0; i < rows * job.c; ++i) {
+    double total = 0;
+    for (int l = 0; l < kLanes<T>; ++l) {
+      total += double(sums[i * kLanes<T> + l]);
+      sums[i * kLanes<T> + l] = 0;
+    }
+    job.scores[first * job.c + i] += total;
+  }
+}
+
+template <class T> static int64_t chunk_rows(const Job<T>& job) {
+  if (job.rows.indptr) return 4 * kSparseRows;
+  const int64_t tile = kRows * job.rows.d * int64_t(sizeof(T)) + 1;
+  const int64_t tiles = kChunkBytes / tile;
+  return kRows * (tiles < 1 ? 1 : tiles > kMostTiles ? kMostTiles : tiles);
+}
+
+// The thread's memory: [sums of a chunk | packed rows | aux | zeros | tile buffer]; sparse: slots, values.
+constexpr int64_t round64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+template <class T> static int64_t widest_rows(const Job<T>& job) {  // non-zeros of a sparse chunk
+  int64_t widest = 0;
+  if (job.rows.indptr) {
+    const int64_t step = chunk_rows(job);
+    for (int64_t i = 0; i < job.rows.n; i += step) {
+      const int64_t end = i + step < job.rows.n ? i + step : job.rows.n;
+      const int64_t count = job.rows.indptr[end] - job.rows.indptr[i];
+      if (count > widest) widest = count;
+    }
+  }
+  return widest;
+}
+template <class T> static int64_t scratch_bytes(const Job<T>& job) {
+  const int64_t rows = chunk_rows(job);
+  const int64_t sums = round64(rows * (job.scores ? job.c : 0) * kBytes);
+  const int64_t aux = round64((rows + 2 * kPanel<T>) * int64_t(sizeof(T))) * 2;
+  const int64_t buffer = 2 * (kSparseRows > kRows ? kSparseRows : kRows) * kPanelBytes;
+  const int64_t packed = job.rows.indptr ? round64(widest_rows(job) * 4) + round64(widest_rows(job) * int64_t(sizeof(T))) + round64((rows + 1) * 8)
+                                         : round64(rows * job.rows.d * int64_t(sizeof(T)));
+  return sums + aux + buffer + packed + 64;
+}
+
+struct Arena {  // hands out aligned pieces of the scratch
+  char* next;
+  template <class U> U* take(int64_t count) {
+    U* piece = reinterpret_cast<U*>(next);
+    next += round64(count * int64_t(sizeof(U)));
+    return piece;
+  }
+};
+
+template <class T>
+using DenseSum = void (*)(int64_t, const T*, const T*, const T*, const T*, T*);
+template <class T> static DenseSum<T> dense_sum(Op op) {
+  switch (op) {
+    case Op::kManhattan: return accumulate_dense<T, Op::kManhattan>;
+    case Op::kChi2: return accumulate_dense<T, Op::kChi2>;
+    case Op::kMin: return accumulate_dense<T, Op::kMin>;
+    case Op::kDirect: return accumulate_dense<T, Op::kDirect>;
+    default: return accumulate_dense<T, Op::kDot>;
+  }
+}
+
+// packed[tile][k][r]: kRows rows side by side, zeros past the end.
+template <class T> static void pack_rows(const Rows<T>& rows, int64_t begin, int64_t end, T* packed) {
+  const int64_t d = rows.d;
+  for (int64_t first = begin; first < end; first += kRows, packed += kRows * d) {
+    const T* x = rows.data + first * d;
+    const int64_t count = end - first < kRows ? end - first : kRows;
+    for (int64_t k = 0; k < d; ++k) {
+      T* at = packed + k * kRows;
+      for (int64_t r = 0; r < count; ++r) at[r] = x[r * d + k];
+      for (int64_t r = count; r < kRows; ++r) at[r] = T(0);
+    }
+  }
+}
+
+template <class T> static void work_dense(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {
+  const int64_t step = chunk_rows(job), d = job.rows.d;
+  const int64_t panels = (job.panels.m + kPanel<T> - 1) / kPanel<T>;
+  const auto sum = dense_sum<T>(job.op);
+  const auto done = finish_of<T>(job.op, job.map);
+  T* buffer = arena.take<T>(kRows * kPanel<T>);
+  T* zeros = arena.take<T>(2 * kPanel<T>);
+  T* aux = arena.take<T>(step);
+  T* packed = arena.take<T>(step * d);
+  T* sums = arena.take<T>(job.scores ? step * job.c * kLanes<T> : 0);
+  for (int i = 0; i < 2 * kPanel<T>; ++i) zeros[i] = 0;
+  const bool distance = job.op == Op::kDistance;
+  for (int64_t first = begin; first < end; first += step) {
+    const int64_t last = first + step < end ? first + step : end;
+    pack_rows(job.rows, first, last, packed);
+    for (int64_t r = 0; r < step; ++r) aux[r] = job.rows.aux && first + r < last ? job.rows.aux[first + r] : T(0);
+    if (job.scores)
+      for (int64_t i = 0; i < step * job.c * kLanes<T>; ++i) sums[i] = 0;
+    for (int64_t p = 0; p < panels; ++p) {
+      const T* b = job.panels.values + p * d * kPanel<T>;
+      const T* start_z = distance ? job.panels.aux + p * kPanel<T> : zeros;
+      for (int64_t i = first; i < last; i += kRows) {
+        const int64_t r = i - first;
+        sum(d, packed + r * d, b, distance ? aux + r : zeros, start_z, buffer);
+        done(job, Tile<T>{buffer, i, last - i < kRows ? last - i : kRows, p, aux + r, sums + r * job.c * kLanes<T>});
+      }
+      if ((p + 1) % kFlush == 0 || p + 1 == panels) flush(job, sums, first, last - first);
+    }
+  }
+}
+
+template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {
+  const int64_t step = chunk_rows(job);
+  const int64_t panels = (job.panels.m + kPanel<T> - 1) / kPanel<T>;
+  const int64_t stride = job.panels.depth * kPanel<T>;
+  const auto done = finish_of<T>(job.op, job.map);
+  const bool least = job.op == Op::kMin, distance = job.op == Op::kDistance;
+  const auto sum_one = least ? accumulate_sparse<T, Op::kMin, 1> : accumulate_sparse<T, Op::kDot, 1>;
+  const auto sum_all = least ? accumulate_sparse<T, Op::kMin, kSparsePanels> : accumulate_sparse<T, Op::kDot, kSparsePanels>;
+  const int64_t widest = widest_rows(job);
+  T* buffer = arena.take<T>(2 * kSparseRows * kPanel<T>);
+  T* zeros = arena.take<T>(2 * kPanel<T>);
+  T* aux = arena.take<T>(step);
+  int64_t* starts = arena.take<int64_t>(step + 1);
+  int32_t* slots = arena.take<int32_t>(widest);
+  T* x = arena.take<T>(widest);
+  T* sums = arena.take<T>(job.scores ? step * job.c * kLanes<T> : 0);
+  for (int i = 0; i < 2 * kPanel<T>; ++i) zeros[i] = 0;
+  for (int64_t first = begin; first < end; first += step) {
+    const int64_t last = first + step < end ? first + step : end;
+    int64_t count = 0;
+    for (int64_t i = first; i < last; ++i) {  // the chunk's entries that meet a held feature
+      starts[i - first] = count;
+      for (int64_t e = job.rows.indptr[i]; e < job.rows.indptr[i + 1]; ++e) {
+        const int32_t slot = job.panels.slots ? job.panels.slots[job.rows.indices[e]] : job.rows.indices[e];
+        slots[count] = slot;
+        x[count] = job.rows.data[e];
+        count += slot >= 0;
+      }
+      aux[i - first] = job.rows.aux ? job.rows.aux[i] : T(0);
+    }
+    starts[last - first] = count;
+    if (job.scores)
+      for (int64_t i = 0; i < step * job.c * kLanes<T>; ++i) sums[i] = 0;
+    for (int64_t p = 0; p < panels;) {
+      const int64_t wide = panels - p >= kSparsePanels ? kSparsePanels : 1;
+      const T* b = job.panels.values + p * stride;
+      const T* start_z = distance ? job.panels.aux + p * kPanel<T> : zeros;
+      for (int64_t i = first; i < last; i += kSparseRows) {
+        const int64_t rows = last - i < kSparseRows ? last - i : kSparseRows;
+        for (int64_t r = i - first; r < i - first + rows; ++r)
+          (wide == 1 ? sum_one : sum_all)(slots + starts[r], x + starts[r], starts[r + 1] - starts[r], b, stride,
+                                          distance ? aux[r] : T(0), start_z,
+                                          buffer + (r - (i - first)) * kPanel<T>, kSparseRows * kPanel<T>);
+        for (int64_t w = 0; w < wide; ++w)
+          done(job, Tile<T>{buffer + w * kSparseRows * kPanel<T>, i, rows, p + w, aux + (i - first),
+                            sums + (i - first) * job.c * kLanes<T>});
+      }
+      p += wide;
+      if (p % kFlush == 0 || p == panels) flush(job, sums, first, last - first);
+    }
+  }
+}
+
+template <class T> static void work(const Job<T>& job, int64_t begin, int64_t end, void* scratch) {
+  const Arena arena{reinterpret_cast<char*>(round64(reinterpret_cast<int64_t>(scratch)))};
+  if (job.rows.indptr)
+    work_sparse(job, begin, end, arena);
+  else
+    work_dense(job, begin, end, arena);
+}
+
+}}  // namespace onkel::ONKEL_TARGET

@@ -1,0 +1,40 @@
+"""onkel: ONline KErnel Learning, models that learn only from their mistakes.
+
+Importing onkel loads the standard library only; each public name (registry.py) loads its module
+when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from onkel.registry import ENTRIES
+
+if TYPE_CHECKING:
+    from onkel import errors as errors
+    from onkel import features as features
+    from onkel import gram as gram
+    from onkel import kernels as kernels
+    from onkel import plot as plot
+    from onkel.features import EigenMap as EigenMap
+    from onkel.features import PolynomialMap as PolynomialMap
+
+__version__ = "0.1.0.dev0"
+__all__ = sorted(entry.name for entry in ENTRIES)  # noqa: PLE0605
+
+_ENTRIES = {entry.name: entry for entry in ENTRIES}
+
+
+def __getattr__(name: str) -> Any:
+    entry = _ENTRIES.get(name)
+    if entry is None:
+        raise AttributeError(f"module 'onkel' has no attribute {name!r}")
+    module = importlib.import_module(entry.module)
+    value = module if entry.task == "module" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

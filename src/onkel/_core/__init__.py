@@ -1,0 +1,96 @@
+"""The compiled part, behind one door.
+
+`_native` takes contiguous arrays and numbers and fills arrays that the caller owns; the codes
+of engine.h have their names here. Environment variables, read here and nowhere else:
+
+- ``ONKEL_SIMD``: one of `simd_targets()`, to force a path that is not the machine's best;
+- ``ONKEL_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the CPUs that this process may use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from onkel._core import _native
+from onkel.errors import ParameterError
+
+__all__ = ["PANEL_BYTES", "Map", "Op", "aligned_empty", "simd", "simd_target", "simd_targets", "thread_count"]
+
+PANEL_BYTES = 128  # of one feature in one panel: engine.h, kPanelBytes
+
+
+class Op(IntEnum):
+    """How two rows meet, feature by feature: engine.h, Op."""
+
+    DOT = 0
+    DISTANCE = 1
+    COSINE = 2
+    MANHATTAN = 3
+    CHI2 = 4
+    MIN = 5
+    DIRECT = 6
+
+
+class Map(IntEnum):
+    """What is then done with each result: engine.h, Map."""
+
+    IDENTITY = 0
+    POLYNOMIAL = 1
+    TANH = 2
+    EXPONENTIAL = 3
+    MATERN12 = 4
+    MATERN32 = 5
+    MATERN52 = 6
+    RATIONAL_QUADRATIC = 7
+
+
+simd_targets = _native.simd_targets  # what this machine can run, best first
+simd_target = _native.simd_target  # what runs now
+
+
+def _select(name: str, who: str) -> None:
+    if not _native.select_simd(name):
+        raise ParameterError(f"{who} must be one of {', '.join(simd_targets())} on this machine; got {name!r}.")
+
+
+@contextlib.contextmanager
+def simd(name: str) -> Iterator[None]:
+    """Runs a block on another SIMD path; for tests and benchmarks."""
+    before = simd_target()
+    _select(name, "the SIMD path")
+    try:
+        yield
+    finally:
+        _select(before, "the SIMD path")
+
+
+def thread_count() -> int:
+    """Threads that a large product may use."""
+    for variable in ("ONKEL_NUM_THREADS", "OMP_NUM_THREADS"):
+        text = os.environ.get(variable, "").split(",")[0].strip()
+        if text:
+            if not text.isdecimal() or int(text) < 1:
+                raise ParameterError(f"{variable} must be a whole number of threads, 1 or more; got {text!r}.")
+            return int(text)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
+    """An uninitialised array that starts on a cache line."""
+    dtype = np.dtype(dtype)
+    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    raw = np.empty(size + 64, dtype=np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+if os.environ.get("ONKEL_SIMD"):
+    _select(os.environ["ONKEL_SIMD"], "ONKEL_SIMD")

@@ -1,0 +1,49 @@
+from collections.abc import Sequence
+
+from numpy.typing import NDArray
+
+def simd_targets() -> list[str]: ...
+def simd_target() -> str: ...
+def select_simd(name: str) -> bool: ...
+def product_dense(
+    op: int,
+    map: int,
+    params: Sequence[float],
+    X: NDArray,
+    aux: NDArray | None,
+    panels: NDArray,
+    columns: int,
+    panel_aux: NDArray | None,
+    A: NDArray | None,
+    scores: NDArray | None,
+    gram: NDArray | None,
+    threads: int,
+) -> None: ...
+def product_csr(
+    op: int,
+    map: int,
+    params: Sequence[float],
+    indptr: NDArray,
+    indices: NDArray,
+    data: NDArray,
+    d: int,
+    aux: NDArray | None,
+    panels: NDArray,
+    columns: int,
+    panel_aux: NDArray | None,
+    slots: NDArray | None,
+    features: NDArray | None,
+    A: NDArray | None,
+    scores: NDArray | None,
+    gram: NDArray | None,
+    threads: int,
+) -> None: ...
+def pack_dense(S: NDArray, panels: NDArray) -> None: ...
+def pack_csr(
+    indptr: NDArray, indices: NDArray, data: NDArray, slots: NDArray | None, panels: NDArray
+) -> None: ...
+def squared_norms_dense(X: NDArray, norms: NDArray) -> None: ...
+def squared_norms_csr(indptr: NDArray, indices: NDArray, data: NDArray, norms: NDArray) -> None: ...
+def count_nonzeros(X: NDArray, counts: NDArray) -> None: ...
+def compress_rows(X: NDArray, indptr: NDArray, indices: NDArray, data: NDArray) -> None: ...
+def apply_map(map: int, params: Sequence[float], values: NDArray) -> None: ...

@@ -1,0 +1,56 @@
+"""What can go wrong, as one tree.
+
+    OnkelError
+    ├── InputError (ValueError)      the data or a parameter cannot be used
+    │   ├── ShapeError               wrong number of dimensions, rows or columns
+    │   ├── ValuesError              NaN, infinity, or values outside the kernel's domain
+    │   ├── ParameterError           a parameter outside its range
+    │   └── GramError                a matrix that is not a valid Gram matrix; carries `witness`
+    └── KindError (TypeError)        the wrong kind of object or dtype
+
+Every message says what was expected, what came, and what to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["GramError", "InputError", "KindError", "OnkelError", "ParameterError", "ShapeError", "ValuesError"]
+
+
+class OnkelError(Exception):
+    """The root of the tree."""
+
+
+class InputError(OnkelError, ValueError):
+    """The data or a parameter cannot be used."""
+
+
+class ShapeError(InputError):
+    """Wrong number of dimensions, rows or columns."""
+
+
+class ValuesError(InputError):
+    """NaN, infinity, or values outside a kernel's domain."""
+
+
+class ParameterError(InputError):
+    """A parameter outside its range."""
+
+
+class GramError(InputError):
+    """A matrix that is not a valid Gram matrix.
+
+    `witness` is a vector b with bᵀKb < 0, or None where the fault is another one.
+    """
+
+    def __init__(self, message: str, witness: NDArray | None = None) -> None:
+        super().__init__(message)
+        self.witness = witness
+
+
+class KindError(OnkelError, TypeError):
+    """The wrong kind of object or dtype."""

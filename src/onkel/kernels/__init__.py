@@ -1,0 +1,52 @@
+"""Kernels as values, their algebra, and products with them.
+
+>>> from onkel.kernels import RBF, Linear
+>>> k = (RBF(gamma=0.5) + Linear()) * RBF(gamma=2.0)
+>>> k == eval(repr(k)), k.is_psd
+(True, True)
+"""
+
+from onkel.kernels.combine import After, Constant, Exp, Multiple, Normalized, On, Power, Product, Scaled, Sum
+from onkel.kernels.given import Custom, Precomputed
+from onkel.kernels.kernel import Kernel
+from onkel.kernels.tiles import expand, prepare
+from onkel.kernels.vector import (
+    RBF,
+    Chi2,
+    Cosine,
+    HistogramIntersection,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
+
+__all__ = [
+    "RBF",
+    "After",
+    "Chi2",
+    "Constant",
+    "Cosine",
+    "Custom",
+    "Exp",
+    "HistogramIntersection",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Multiple",
+    "Normalized",
+    "On",
+    "Polynomial",
+    "Power",
+    "Precomputed",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "expand",
+    "prepare",
+]

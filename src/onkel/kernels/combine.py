@@ -1,0 +1,452 @@
+"""Kernels made of kernels.
+
+Sums, multiples and scalings are linear in the parts' values, so their scores are the parts'
+scores and stay fused; products, powers and exp take a tile of values and map it.
+
+Flattened: sums in sums and products in products are merged, numbers are gathered in front, and a
+power of a power is one power, so that equal formulas written differently compare equal and
+``eval(repr(k)) == k``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from onkel.checks import check_columns, check_finite, check_integer, check_matrix, check_number
+from onkel.errors import KindError, ShapeError
+from onkel.kernels.kernel import Kernel, Takes, same_kind
+from onkel.kernels.rows import ObjectRows, Rows, VectorRows
+
+__all__ = ["After", "Constant", "Exp", "Multiple", "Normalized", "On", "Power", "Product", "Scaled", "Sum"]
+
+
+def _all_psd(kernels: tuple[Kernel, ...]) -> bool | None:
+    return True if all(k.is_psd is True for k in kernels) else None
+
+
+def _wrapped(kernel: Kernel) -> str:
+    """The part's repr, in parentheses where it is itself a sum, a product or a power."""
+    return f"({kernel!r})" if isinstance(kernel, (Sum, Product, Multiple, Power)) else repr(kernel)
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant(Kernel):
+    """k(x, z) = c on anything; what ``k + c`` adds."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", check_number(self.value, "value", "Constant"))
+
+    @property
+    def takes(self) -> Takes:
+        return "anything"
+
+    @property
+    def is_psd(self) -> bool | None:
+        return self.value >= 0
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        out[...] = self.value
+
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        out += self.value * A.sum(axis=0)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return np.full(len(x), self.value)
+
+
+# ---------------------------------------------------------------- several parts
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class _Several(Kernel):
+    kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", tuple(self.kernels))
+        same_kind(self.kernels, type(self).__name__.lower())
+
+    @property
+    def takes(self) -> Takes:
+        return same_kind(self.kernels, type(self).__name__.lower())
+
+    @property
+    def is_psd(self) -> bool | None:
+        return _all_psd(self.kernels)
+
+    def _parts(self) -> dict[str, Kernel]:
+        return {f"k{i}": k for i, k in enumerate(self.kernels, start=1)}
+
+    def _with_parts(self, parts: dict[str, Kernel]) -> Kernel:
+        return dataclasses.replace(self, kernels=tuple({**self._parts(), **parts}.values()))
+
+    def _check_rows(self, x: Rows, name: str) -> None:
+        for kernel in self.kernels:
+            kernel._check_rows(x, name)
+
+    def _combined(self, x: Rows, z: Rows, out: NDArray, combine: np.ufunc) -> None:
+        first, *others = self.kernels
+        first._gram(x, z, out)
+        tile = np.empty(out.shape, dtype=out.dtype)
+        for kernel in others:
+            kernel._gram(x, z, tile)
+            combine(out, tile, out=out)
+
+
+class Sum(_Several):
+    """k₁ + k₂ + …"""
+
+    def __repr__(self) -> str:
+        return " + ".join(repr(k.value) if isinstance(k, Constant) else repr(k) for k in self.kernels)
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self._combined(x, z, out, np.add)
+
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        for kernel in self.kernels:
+            kernel._add_scores(x, s, A, out)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return np.sum([k._diag(x) for k in self.kernels], axis=0)
+
+
+class Product(_Several):
+    """k₁ · k₂ · …"""
+
+    def __repr__(self) -> str:
+        return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in self.kernels)
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self._combined(x, z, out, np.multiply)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return np.prod([k._diag(x) for k in self.kernels], axis=0)
+
+
+def add(left: Kernel, right: Kernel) -> Kernel:
+    """left + right, flattened; two numbers that meet become one."""
+    parts: list[Kernel] = []
+    for kernel in (left, right):
+        parts.extend(kernel.kernels if isinstance(kernel, Sum) else (kernel,))
+    constants = [k.value for k in parts if isinstance(k, Constant)]
+    if len(constants) > 1:
+        first = next(i for i, k in enumerate(parts) if isinstance(k, Constant))
+        parts = [k for k in parts if not isinstance(k, Constant)]
+        parts.insert(first, Constant(sum(constants)))
+    return parts[0] if len(parts) == 1 else Sum(tuple(parts))
+
+
+def multiply(left: Kernel, right: Kernel) -> Kernel:
+    """left · right, flattened, with the numbers in front."""
+    factor, parts = 1.0, []
+    for kernel in (left, right):
+        if isinstance(kernel, Multiple):
+            factor, kernel = factor * kernel.factor, kernel.kernel
+        if isinstance(kernel, Constant):
+            factor *= kernel.value
+        else:
+            parts.extend(kernel.kernels if isinstance(kernel, Product) else (kernel,))
+    if not parts:
+        return Constant(factor)
+    return multiple(factor, parts[0] if len(parts) == 1 else Product(tuple(parts)))
+
+
+# ---------------------------------------------------------------- one part
+
+
+@dataclasses.dataclass(frozen=True)
+class _One(Kernel):
+    kernel: Kernel
+
+    @property
+    def takes(self) -> Takes:
+        return self.kernel.takes
+
+    @property
+    def is_psd(self) -> bool | None:
+        return True if self.kernel.is_psd is True else None
+
+    def _parts(self) -> dict[str, Kernel]:
+        return {"kernel": self.kernel}
+
+    def _check_rows(self, x: Rows, name: str) -> None:
+        self.kernel._check_rows(x, name)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Multiple(_One):
+    """c · k"""
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", check_number(self.factor, "the factor", "a multiple of a kernel"))
+
+    def __repr__(self) -> str:
+        return f"{self.factor!r} * {f'({self.kernel!r})' if isinstance(self.kernel, Sum) else repr(self.kernel)}"
+
+    @property
+    def is_psd(self) -> bool | None:
+        if self.factor > 0:
+            return self.kernel.is_psd
+        if self.factor == 0:
+            return True
+        return False if self.kernel.is_psd is True else None
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(x, z, out)
+        np.multiply(out, out.dtype.type(self.factor), out=out)
+
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        self.kernel._add_scores(x, s, self.factor * A, out)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return self.factor * self.kernel._diag(x)
+
+
+def multiple(factor: float, kernel: Kernel) -> Kernel:
+    """factor · kernel, flattened."""
+    factor = check_number(factor, "the factor", "a multiple of a kernel")
+    if isinstance(kernel, Multiple):
+        factor, kernel = factor * kernel.factor, kernel.kernel
+    if isinstance(kernel, Constant):
+        return Constant(factor * kernel.value)
+    return kernel if factor == 1.0 else Multiple(kernel, factor)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Power(_One):
+    """kᵖ, p a whole number ≥ 1"""
+
+    exponent: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exponent", _exponent(self.exponent))
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.kernel)} ** {self.exponent}"
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(x, z, out)
+        np.power(out, self.exponent, out=out)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return self.kernel._diag(x) ** self.exponent
+
+
+def _exponent(value: Any) -> int:
+    advice = "A fractional power of a valid kernel need not be valid."
+    return check_integer(value, "the exponent", "a power of a kernel", at_least=1, advice=advice)
+
+
+def power(kernel: Kernel, exponent: int) -> Kernel:
+    """kernel ** exponent, flattened."""
+    exponent = _exponent(exponent)
+    if isinstance(kernel, Power):
+        return Power(kernel.kernel, kernel.exponent * exponent)
+    return kernel if exponent == 1 else Power(kernel, exponent)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Exp(_One):
+    """exp(k)"""
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.kernel)}.exp()"
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(x, z, out)
+        with np.errstate(over="ignore", under="ignore"):
+            np.exp(out, out=out)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.exp(self.kernel._diag(x))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Normalized(_One):
+    """k(x, z) / √(k(x, x) k(z, z)); where a diagonal is 0 the value is 0.
+
+    exp(k) is normalised in the exponent, exp(k(x, z) − k(x, x)/2 − k(z, z)/2), so that it cannot
+    overflow: ``(2 * gamma * Linear()).exp().normalized()`` is ``RBF(gamma)`` for any data.
+    """
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.kernel)}.normalized()"
+
+    @property
+    def is_psd(self) -> bool | None:
+        return self.kernel.is_psd
+
+    def _scale(self, x: Rows) -> NDArray[np.float64]:
+        """1 / √k(x, x), 0 where that is 0."""
+
+        def scale() -> NDArray[np.float64]:
+            diagonal = self.kernel._diag(x)
+            return np.divide(1.0, np.sqrt(np.abs(diagonal)), out=np.zeros(len(x)), where=diagonal != 0)
+
+        return x.keep((self, "scale"), scale)
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        if isinstance(self.kernel, Exp):
+            log = self.kernel.kernel
+            log._gram(x, z, out)
+            out -= (0.5 * log._diag(x)).astype(out.dtype)[:, None]
+            out -= (0.5 * log._diag(z)).astype(out.dtype)[None, :]
+            with np.errstate(under="ignore"):
+                np.exp(out, out=out)
+        else:
+            self.kernel._gram(x, z, out)
+            out *= self._scale(x).astype(out.dtype)[:, None]
+            out *= self._scale(z).astype(out.dtype)[None, :]
+
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        if isinstance(self.kernel, Exp):
+            super()._add_scores(x, s, A, out)
+        else:
+            _add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return np.sign(self.kernel._diag(x))
+
+
+def _add_scaled_scores(
+    kernel: Kernel,
+    x: Rows,
+    s: Rows,
+    A: NDArray[np.float64],
+    out: NDArray[np.float64],
+    scale_x: NDArray[np.float64],
+    scale_s: NDArray[np.float64],
+) -> None:
+    """out += diag(scale_x) k(x, s) diag(scale_s) A."""
+    inner = np.zeros_like(out)
+    kernel._add_scores(x, s, np.ascontiguousarray(scale_s[:, None] * A), inner)
+    inner *= scale_x[:, None]
+    out += inner
+
+
+def _points(x: Rows) -> Any:
+    """The rows as a user's function wants them."""
+    if isinstance(x, VectorRows):
+        return x.matrix
+    if isinstance(x, ObjectRows):
+        return x.objects
+    raise KindError("a function of the points needs points, and a precomputed Gram matrix has none.")
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", repr(function))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Scaled(_One):
+    """f(x) k(x, z) f(z)"""
+
+    f: Callable[[Any], Any]
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.kernel)}.scaled({_name(self.f)})"
+
+    def _scale(self, x: Rows) -> NDArray[np.float64]:
+        def scale() -> NDArray[np.float64]:
+            values = np.asarray(self.f(_points(x)), dtype=np.float64)
+            if values.shape != (len(x),):
+                raise ShapeError(f"scaled(f): f must give one number per row, shape ({len(x)},); got {values.shape}.")
+            check_finite(values, "f(X)", "scaled(f)")
+            return values
+
+        return x.keep((self, "scale"), scale)
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(x, z, out)
+        out *= self._scale(x).astype(out.dtype)[:, None]
+        out *= self._scale(z).astype(out.dtype)[None, :]
+
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        _add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return self._scale(x) ** 2 * self.kernel._diag(x)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class _Elsewhere(_One):
+    """A kernel on other rows that are made of the given ones."""
+
+    def _moved(self, x: Rows) -> Rows:
+        raise TypeError
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(self._moved(x), self._moved(z), out)
+
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        self.kernel._add_scores(self._moved(x), self._moved(s), A, out)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return self.kernel._diag(self._moved(x))
+
+    def _check_rows(self, x: Rows, name: str) -> None:
+        self.kernel._check_rows(self._moved(x), name)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class On(_Elsewhere):
+    """k on some columns"""
+
+    columns: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.kernel.takes not in ("vectors", "anything"):
+            raise KindError(f"on(columns) needs a kernel on vectors; {self.kernel!r} takes {self.kernel.takes}.")
+        object.__setattr__(self, "columns", check_columns(self.columns, "on(columns)"))
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.kernel)}.on({list(self.columns)})"
+
+    def _moved(self, x: Rows) -> Rows:
+        assert isinstance(x, VectorRows)
+
+        def move() -> VectorRows:
+            if max(self.columns) >= x.n_features:
+                raise ShapeError(f"on({list(self.columns)}) needs {max(self.columns) + 1} columns; got {x.n_features}.")
+            part = x.matrix[:, list(self.columns)]
+            return VectorRows(_sorted_csr(part) if sp.issparse(part) else np.ascontiguousarray(part))
+
+        return x.keep(("on", self.columns), move)
+
+
+def _sorted_csr(matrix: sp.csr_array) -> sp.csr_array:
+    matrix.sum_duplicates()
+    return matrix
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class After(_Elsewhere):
+    """k(φ(x), φ(z))"""
+
+    phi: Callable[[Any], Any]
+
+    @property
+    def takes(self) -> Takes:
+        return "vectors"
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.kernel)}.after({_name(self.phi)})"
+
+    def _moved(self, x: Rows) -> Rows:
+        def move() -> VectorRows:
+            mapped = check_matrix(self.phi(_points(x)), name="φ(X)", who="after(phi)", dtype=x.dtype)
+            if mapped.shape[0] != len(x):
+                raise ShapeError(f"after(phi): phi must give a row per row, {len(x)}; got shape {mapped.shape}.")
+            return VectorRows(mapped)
+
+        return x.keep((self, "moved"), move)

@@ -1,0 +1,194 @@
+"""Blockwise products: Gram blocks and scores of any kernel, a tile at a time.
+
+    expand(k, X, S, A) = k(X, S) @ A         memory O(tile), never O(n · m)
+
+The support is taken in blocks whose packed panels are a few megabytes, and for each of them the
+rows in slabs that keep a native call under about 0.1 s, so that Ctrl-C is heard. Scores add up in
+float64 whatever the rows' dtype. What a learner meets again it prepares once:
+
+    rows = prepare(kernel, X)                            # norms and panels are kept with the rows
+    expand(kernel, rows[later], rows[new], A, out=F)     # F += k(X_later, X_new) @ A
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.checks import check_integer, check_matrix, check_square, check_weights
+from onkel.errors import KindError, ShapeError
+from onkel.kernels.kernel import Kernel
+from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
+
+__all__ = ["expand", "gram", "prepare"]
+
+BLOCK_BYTES = 32 << 20  # of the packed support
+# Support vectors in a block come in multiples of this: where the core moves its sums to float64.
+BLOCK_COLUMNS = 512
+SLAB_WORK = 1 << 30  # multiply-adds of one native call: 10 to 100 ms
+SLAB_BYTES = 8 << 20  # of the slab's own rows, should they need a copy
+
+
+def prepare(kernel: Kernel, X: Any, *, name: str = "X") -> Rows:
+    """Rows that have passed the door and keep what `kernel` computes about them.
+
+    The rows may be sliced, and given to `expand` and to kernels in place of an array. They refer to
+    the caller's memory: do not change it meanwhile.
+    """
+    if isinstance(X, Rows):
+        return X
+    who = type(kernel).__name__
+    if kernel.takes == "objects":
+        return _objects(X, name, who)
+    if kernel.takes == "gram":
+        block = np.asarray(check_matrix(X, name=name, who=who, sparse=False))
+        diagonal = block.diagonal() if block.shape[0] == block.shape[1] else None
+        return GramRows(block, None, diagonal)
+    rows = VectorRows(check_matrix(X, name=name, who=who))
+    kernel._check_rows(rows, name)
+    return rows
+
+
+def _objects(X: Any, name: str, who: str) -> ObjectRows:
+    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+        raise KindError(f"{who}: {name} must be a sequence of objects; got {type(X).__name__}. For one write [{name}].")
+    objects = np.empty(len(X), dtype=object)
+    objects[:] = list(X)
+    if len(objects) == 0:
+        raise ShapeError(f"{who}: {name} must have at least one object; got none.")
+    return ObjectRows(objects)
+
+
+def _prepare_two(kernel: Kernel, X: Any, Z: Any, name: str) -> tuple[Rows, Rows]:
+    """Both sides of a product, of one dtype and one number of features."""
+    x = prepare(kernel, X)
+    if kernel.takes == "gram":
+        assert isinstance(x, GramRows)
+        return x, _gram_columns(x, Z, name)
+    z = x if Z is None else prepare(kernel, Z, name=name)
+    if isinstance(x, VectorRows) and isinstance(z, VectorRows) and z is not x:
+        if x.n_features != z.n_features:
+            raise ShapeError(
+                f"{type(kernel).__name__}: X and {name} must have the same number of columns; "
+                f"got {x.n_features} and {z.n_features}."
+            )
+        if x.dtype != z.dtype:
+            dtype = np.result_type(x.dtype, z.dtype)
+            x, z = (r if r.dtype == dtype else VectorRows(r.matrix.astype(dtype)) for r in (x, z))
+    return x, z
+
+
+def _gram_columns(x: GramRows, Z: Any, name: str) -> GramRows:
+    """The reference points that a precomputed block is read at."""
+    assert x.block is not None
+    if isinstance(Z, GramRows):
+        return Z
+    count = x.block.shape[1]
+    if Z is None:
+        check_square(x.block, name="X", who="Precomputed")
+        columns = np.arange(count)
+    else:
+        columns = np.asarray(Z)
+        if columns.ndim != 1 or columns.dtype.kind not in "iu":
+            raise KindError(
+                f"Precomputed: {name} must be the numbers of the wanted columns of X, such as [0, 3]; "
+                f"got {columns.dtype} of shape {columns.shape}."
+            )
+        if columns.size == 0 or columns.min() < 0 or columns.max() >= count:
+            raise ShapeError(f"Precomputed: {name} must name columns 0 to {count - 1} of X; got {columns.tolist()[:5]}.")
+    diagonal = None if x.diagonal is None or len(x.diagonal) != count else x.diagonal[columns]
+    return GramRows(None, columns.astype(np.intp), diagonal)
+
+
+def _work(rows: Rows) -> int:
+    """Roughly the multiply-adds of one kernel value."""
+    return 16 + (rows.n_features if isinstance(rows, VectorRows) else 16)
+
+
+def _blocks(s: Rows, tile: int | None) -> Iterator[slice]:
+    """The support in blocks of BLOCK_BYTES, whole multiples of BLOCK_COLUMNS where they fit."""
+    if tile is None:
+        row = s.dtype.itemsize * (s.n_features if isinstance(s, VectorRows) else 1)
+        fitting = max(32, BLOCK_BYTES // row)
+        tile = fitting - fitting % (BLOCK_COLUMNS if fitting >= BLOCK_COLUMNS else 32)
+    for start in range(0, len(s), tile):
+        yield slice(start, start + tile)
+
+
+def _slabs(x: Rows, columns: int, tile: int | None) -> Iterator[slice]:
+    if tile is None:
+        by_work = SLAB_WORK // (columns * _work(x))
+        row = x.dtype.itemsize * (x.n_features if isinstance(x, VectorRows) else 1)
+        tile = max(64, min(by_work, SLAB_BYTES // row))
+    for start in range(0, len(x), tile):
+        yield slice(start, start + tile)
+
+
+def _part(rows: Rows, where: slice) -> Rows:
+    """A slice, or the very rows where it is all of them, so that what they keep is used."""
+    return rows if where.start == 0 and where.stop >= len(rows) else rows[where]
+
+
+def gram(kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
+    """k(X, Z) as a new array, filled tile by tile."""
+    x, z = _prepare_two(kernel, X, Z, "Z")
+    out = np.empty((len(x), len(z)), dtype=x.dtype)
+    for block in _blocks(z, None):
+        right = _part(z, block)
+        for slab in _slabs(x, len(right), None):
+            kernel._gram(_part(x, slab), right, out[slab, block])
+    return out
+
+
+def expand(
+    kernel: Kernel,
+    X: Any,
+    S: Any,
+    A: Any,
+    *,
+    out: NDArray[np.float64] | None = None,
+    tile: tuple[int, int] | None = None,
+) -> NDArray[np.float64]:
+    """The scores k(X, S) @ A of a kernel expansion, in O(tile) memory.
+
+    f_c(xᵢ) = Σⱼ A_jc k(xᵢ, sⱼ), the operation that every learner of onkel lives on. For the
+    kernels of `onkel.kernels` on vectors, their sums, multiples and scalings, inner products, the
+    kernel's map and the weighted sum are one pass that never writes a kernel value to memory.
+
+    Parameters
+    ----------
+    kernel : any Kernel.
+    X : rows to score: an array, a CSR matrix, a sequence of objects, or `prepare(kernel, X)`.
+    S : support rows, likewise. Prepared rows keep their packed panels for the next call.
+        With `Precomputed`, the numbers of the columns of X that are the support.
+    A : weights, shape (m,) or (m, outputs).
+    out : float64, shape (n,) or (n, outputs), to add the scores to; given back.
+    tile : rows and support vectors of a tile, where the automatic choice will not do. The scores
+        do not depend on it but for the rounding of the last digits.
+
+    Cost: n · m kernel values; memory for one block of packed support (32 MB).
+
+    >>> from onkel.kernels import Polynomial, expand
+    >>> expand(Polynomial(degree=2), X=[[1.0], [2.0]], S=[[1.0], [0.0]], A=[1.0, -1.0])
+    array([3., 8.])
+    """
+    who = "expand"
+    x, s = _prepare_two(kernel, X, S, "S")
+    weights = check_weights(A, len(s), who=who)
+    shape = (len(x), *weights.shape[1:])
+    if out is None:
+        out = np.zeros(shape)
+    elif not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape or not out.flags.c_contiguous:
+        got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ShapeError(f"{who}: out must be a C-contiguous float64 array of shape {shape}; got {got}.")
+    x_tile, s_tile = (None, None) if tile is None else (check_integer(t, "tile", who, at_least=1) for t in tile)
+    scores = out.reshape(len(x), -1)
+    columns = weights.reshape(len(s), -1)
+    for block in _blocks(s, s_tile):
+        right = _part(s, block)
+        for slab in _slabs(x, len(right), x_tile):
+            kernel._add_scores(_part(x, slab), right, columns[block], scores[slab])
+    return out

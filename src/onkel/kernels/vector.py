@@ -1,0 +1,471 @@
+"""Kernels on rows of numbers.
+
+Each is a formula in its docstring, an `Op` (how two rows meet) and a `Map` (what is done with the
+result) of the compiled core. Where the core has no map for a parameter (a fractional degree, a
+Matérn with another ν), the map runs in NumPy over a tile of plain products or distances.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import gamma as gamma_function
+from scipy.special import kv
+
+from onkel._core import Map, Op, _native, thread_count
+from onkel.checks import check_number
+from onkel.errors import ValuesError
+from onkel.kernels.kernel import Kernel
+from onkel.kernels.rows import Rows, VectorRows
+
+__all__ = [
+    "RBF",
+    "Chi2",
+    "Cosine",
+    "HistogramIntersection",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Polynomial",
+    "RationalQuadratic",
+    "Sigmoid",
+]
+
+# Up to this many features a squared distance is taken directly, Σ(x − z)²: exact, and as fast.
+DIRECT_FEATURES = 8
+# Multiply-adds below which a second thread costs more than it brings (about 50 µs of work).
+SMALL_PRODUCT = 1 << 21
+SPARSE_OPS = (Op.DOT, Op.DISTANCE, Op.COSINE, Op.MIN)  # a zero adds nothing to these
+
+
+class Form(NamedTuple):
+    """A kernel as the compiled core knows it."""
+
+    op: Op
+    map: Map
+    params: tuple[float, ...] = ()
+
+
+def _aux(op: Op, rows: VectorRows) -> NDArray | None:
+    """What the op needs of each row by itself: engine.h, Rows."""
+    with np.errstate(over="ignore"):  # the core takes distances of such rows again, directly
+        if op is Op.DISTANCE:
+            return rows.keep("half norms", lambda: (-0.5 * rows.squared_norms()).astype(rows.dtype))
+        if op is Op.COSINE:
+            return rows.keep("inverse norms", lambda: _inverse(np.sqrt(rows.squared_norms())).astype(rows.dtype))
+    return None
+
+
+def _inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 / v, and 0 where v is 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values != 0)
+
+
+def product(
+    form: Form,
+    x: VectorRows,
+    z: VectorRows,
+    *,
+    A: NDArray[np.float64] | None = None,
+    scores: NDArray[np.float64] | None = None,
+    gram: NDArray | None = None,
+) -> None:
+    """One call of the fused product: scores += k(x, z) @ A, or gram = k(x, z)."""
+    op = form.op
+    if op is Op.DISTANCE and x.n_features <= DIRECT_FEATURES:
+        op = Op.DIRECT
+    work = len(x) * len(z) * (x.n_features + 16)
+    threads = thread_count() if work > SMALL_PRODUCT else 1
+    sparse = op in SPARSE_OPS and x.is_sparse()
+    panels = z.panels(sparse)
+    panel_aux = z.keep(("panel aux", op), lambda: panels.padded(_aux(op, z)))
+    right = (panels.values, panels.columns, panel_aux)
+    aux = _aux(op, x)
+    if sparse:
+        csr = x.csr()
+        left = (csr.indptr, csr.indices, csr.data, x.n_features, aux)
+        held = (panels.slots, panels.features)
+        _native.product_csr(op, form.map, form.params, *left, *right, *held, A, scores, gram, threads)
+    else:
+        _native.product_dense(op, form.map, form.params, x.dense(), aux, *right, A, scores, gram, threads)
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorKernel(Kernel):
+    """A kernel with a `Form`; `_finish` maps the form's values further where the core cannot."""
+
+    @abstractmethod
+    def _form(self) -> Form: ...
+
+    def _finish(self, values: NDArray) -> None:
+        """Maps the form's values to the kernel's, in place; nothing to do where the core did it."""
+
+    @property
+    def _fused(self) -> bool:
+        return True
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        assert isinstance(x, VectorRows) and isinstance(z, VectorRows)
+        product(self._form(), x, z, gram=out)
+        if not self._fused:
+            self._finish(out)
+
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        assert isinstance(x, VectorRows) and isinstance(s, VectorRows)
+        if self._fused:
+            product(self._form(), x, s, A=A, scores=out)
+        else:
+            super()._add_scores(x, s, A, out)
+
+
+class _Stationary(VectorKernel):
+    """k(x, x) = 1 everywhere."""
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return np.ones(len(x))
+
+    @property
+    def is_psd(self) -> bool | None:
+        return True
+
+
+def _set(kernel: Kernel, name: str, **limits: Any) -> None:
+    """Checks one parameter of a frozen kernel and keeps it as a plain float."""
+    value = check_number(getattr(kernel, name), name, type(kernel).__name__, **limits)
+    object.__setattr__(kernel, name, value)
+
+
+# ---------------------------------------------------------------- inner products
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear(VectorKernel):
+    """The inner product k(x, z) = x·z.
+
+    Cost: d multiply-adds a value.
+
+    >>> from onkel.kernels import Linear
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    is_psd = True
+
+    def _form(self) -> Form:
+        return Form(Op.DOT, Map.IDENTITY)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        assert isinstance(x, VectorRows)
+        return x.squared_norms()
+
+
+@dataclasses.dataclass(frozen=True)
+class Polynomial(VectorKernel):
+    """The polynomial kernel k(x, z) = (γ x·z + c)ᵖ.
+
+    Its features are all products of up to p coordinates (`onkel.features.PolynomialMap`).
+
+    Parameters
+    ----------
+    degree : p > 0; a whole number for a valid kernel. A fractional power of a negative base is NaN.
+    gamma : γ; ≥ 0 for a valid kernel.
+    coef0 : c; ≥ 0 for a valid kernel. 0 keeps only the products of exactly p coordinates.
+
+    Cost: d multiply-adds a value.
+
+    >>> from onkel.kernels import Polynomial
+    >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])  # (1 + 11)²
+    array([[144.]])
+    """
+
+    degree: float = 3
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        degree = check_number(self.degree, "degree", "Polynomial", above=0.0)
+        object.__setattr__(self, "degree", int(degree) if degree.is_integer() else degree)
+        _set(self, "gamma")
+        _set(self, "coef0")
+
+    @property
+    def is_psd(self) -> bool | None:
+        return True if self._fused and self.gamma >= 0 and self.coef0 >= 0 else None
+
+    @property
+    def _fused(self) -> bool:
+        return isinstance(self.degree, int)
+
+    def _form(self) -> Form:
+        if self._fused:
+            return Form(Op.DOT, Map.POLYNOMIAL, (float(self.degree), self.gamma, self.coef0))
+        return Form(Op.DOT, Map.POLYNOMIAL, (1.0, self.gamma, self.coef0))
+
+    def _finish(self, values: NDArray) -> None:
+        np.power(values, self.degree, out=values)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        assert isinstance(x, VectorRows)
+        return (self.gamma * x.squared_norms() + self.coef0) ** self.degree
+
+
+@dataclasses.dataclass(frozen=True)
+class Sigmoid(VectorKernel):
+    """The hyperbolic tangent k(x, z) = tanh(γ x·z + c), kept for its history.
+
+    It is not positive semi-definite in general, so no theorem on the mistakes holds for it.
+
+    Parameters
+    ----------
+    gamma : γ, any number.
+    coef0 : c, any number.
+
+    Cost: d multiply-adds and a tanh a value.
+
+    >>> from onkel.kernels import Sigmoid
+    >>> Sigmoid(gamma=0.5).is_psd
+    False
+    """
+
+    gamma: float = 1.0
+    coef0: float = 1.0
+    is_psd = False
+
+    def __post_init__(self) -> None:
+        _set(self, "gamma")
+        _set(self, "coef0")
+
+    def _form(self) -> Form:
+        return Form(Op.DOT, Map.TANH, (self.gamma, self.coef0))
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        assert isinstance(x, VectorRows)
+        return np.tanh(self.gamma * x.squared_norms() + self.coef0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cosine(VectorKernel):
+    """The cosine of the angle, k(x, z) = x·z / (‖x‖ ‖z‖); 0 where a row is zero.
+
+    Cost: d multiply-adds a value.
+
+    >>> from onkel.kernels import Cosine
+    >>> Cosine()([[3.0, 4.0]], [[6.0, 8.0]])
+    array([[1.]])
+    """
+
+    is_psd = True
+
+    def _form(self) -> Form:
+        return Form(Op.COSINE, Map.IDENTITY)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        assert isinstance(x, VectorRows)
+        return (x.squared_norms() > 0).astype(np.float64)
+
+
+# ---------------------------------------------------------------- distances
+
+
+@dataclasses.dataclass(frozen=True)
+class RBF(_Stationary):
+    """The Gaussian kernel k(x, z) = exp(−γ ‖x − z‖²), γ = 1 / (2σ²).
+
+    Every finite set of distinct points is separable under it.
+
+    Parameters
+    ----------
+    gamma : γ > 0; the larger, the closer two points must be to count as similar.
+
+    Cost: d multiply-adds and an exp a value.
+
+    >>> from onkel.kernels import RBF
+    >>> RBF(gamma=0.5)([[0.0], [1.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    """
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _set(self, "gamma", above=0.0)
+
+    @classmethod
+    def from_sigma(cls, sigma: float) -> RBF:
+        """The kernel exp(−‖x − z‖² / (2σ²))."""
+        return cls(gamma=0.5 / check_number(sigma, "sigma", "RBF.from_sigma", above=0.0) ** 2)
+
+    def _form(self) -> Form:
+        return Form(Op.DISTANCE, Map.EXPONENTIAL, (self.gamma,))
+
+
+MATERN_MAPS = {0.5: Map.MATERN12, 1.5: Map.MATERN32, 2.5: Map.MATERN52}
+
+
+@dataclasses.dataclass(frozen=True)
+class Matern(_Stationary):
+    """The Matérn kernel of smoothness ν: with r = √(2ν) ‖x − z‖ / ℓ, k = 2¹⁻ᵛ rᵛ Kᵥ(r) / Γ(ν).
+
+    ν = 1/2 is exp(−r), 3/2 (1 + r) exp(−r), 5/2 (1 + r + r²/3) exp(−r), and ν = inf the Gaussian
+    exp(−‖x − z‖² / (2ℓ²)).
+
+    Parameters
+    ----------
+    nu : ν > 0, inf included; 0.5, 1.5, 2.5 and inf run in the compiled core.
+    length_scale : ℓ > 0.
+
+    Cost: d multiply-adds and an exp a value (other ν: a Bessel function, far slower).
+
+    >>> from onkel.kernels import Matern
+    >>> Matern(nu=0.5)([[0.0]], [[1.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    nu: float = 1.5
+    length_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _set(self, "nu", above=0.0, finite=False)
+        _set(self, "length_scale", above=0.0)
+
+    @property
+    def _fused(self) -> bool:
+        return self.nu in MATERN_MAPS or math.isinf(self.nu)
+
+    def _form(self) -> Form:
+        if math.isinf(self.nu):
+            return Form(Op.DISTANCE, Map.EXPONENTIAL, (0.5 / self.length_scale**2,))
+        if self._fused:
+            return Form(Op.DISTANCE, MATERN_MAPS[self.nu], (math.sqrt(2 * self.nu) / self.length_scale,))
+        return Form(Op.DISTANCE, Map.IDENTITY)
+
+    def _finish(self, values: NDArray) -> None:
+        r = np.sqrt(2 * self.nu * values.astype(np.float64)) / self.length_scale
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+            k = 2 ** (1 - self.nu) / gamma_function(self.nu) * r**self.nu * kv(self.nu, r)
+        values[...] = np.where(r == 0, 1.0, np.where(np.isfinite(k), np.minimum(k, 1.0), 1.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class RationalQuadratic(_Stationary):
+    """The rational quadratic kernel k(x, z) = (1 + ‖x − z‖² / (2αℓ²))^−α.
+
+    A mixture of Gaussians of many widths; α → ∞ is the Gaussian of width ℓ.
+
+    Parameters
+    ----------
+    alpha : α > 0.
+    length_scale : ℓ > 0.
+
+    Cost: d multiply-adds, a log and an exp a value.
+
+    >>> from onkel.kernels import RationalQuadratic
+    >>> RationalQuadratic(alpha=1.0)([[0.0]], [[2.0]]).round(4)
+    array([[0.3333]])
+    """
+
+    alpha: float = 1.0
+    length_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _set(self, "alpha", above=0.0)
+        _set(self, "length_scale", above=0.0)
+
+    def _form(self) -> Form:
+        return Form(Op.DISTANCE, Map.RATIONAL_QUADRATIC, (self.alpha, 0.5 / (self.alpha * self.length_scale**2)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Laplacian(_Stationary):
+    """The Laplacian kernel k(x, z) = exp(−γ ‖x − z‖₁).
+
+    Parameters
+    ----------
+    gamma : γ > 0.
+
+    Cost: 3d operations and an exp a value; sparse rows are made dense, a tile at a time.
+
+    >>> from onkel.kernels import Laplacian
+    >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, -1.0]]).round(4)
+    array([[0.1353]])
+    """
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _set(self, "gamma", above=0.0)
+
+    def _form(self) -> Form:
+        return Form(Op.MANHATTAN, Map.EXPONENTIAL, (self.gamma,))
+
+
+# ---------------------------------------------------------------- histograms
+
+
+def _refuse_negative(kernel: Kernel, x: Rows, name: str) -> None:
+    assert isinstance(x, VectorRows)
+    values = x.matrix.data if sp.issparse(x.matrix) else x.matrix
+    if values.size and values.min() < 0:
+        raise ValuesError(
+            f"{type(kernel).__name__} compares histograms: {name} must have no negative value; got {values.min():g}. "
+            "Shift or clip the data first."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Chi2(_Stationary):
+    """The exponential χ² kernel k(x, z) = exp(−γ Σ (xᵢ − zᵢ)² / (xᵢ + zᵢ)), 0/0 counted as 0.
+
+    For histograms and other rows without negative values.
+
+    Parameters
+    ----------
+    gamma : γ > 0.
+
+    Cost: d divisions and an exp a value; sparse rows are made dense, a tile at a time.
+
+    >>> from onkel.kernels import Chi2
+    >>> Chi2(gamma=1.0)([[1.0, 0.0]], [[0.0, 1.0]]).round(4)
+    array([[0.1353]])
+    """
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _set(self, "gamma", above=0.0)
+
+    def _form(self) -> Form:
+        return Form(Op.CHI2, Map.EXPONENTIAL, (self.gamma,))
+
+    def _check_rows(self, x: Rows, name: str) -> None:
+        _refuse_negative(self, x, name)
+
+
+@dataclasses.dataclass(frozen=True)
+class HistogramIntersection(VectorKernel):
+    """What two histograms share, k(x, z) = Σ min(xᵢ, zᵢ), for rows without negative values.
+
+    Cost: 2d operations a value.
+
+    >>> from onkel.kernels import HistogramIntersection
+    >>> HistogramIntersection()([[1.0, 2.0]], [[3.0, 1.0]])
+    array([[2.]])
+    """
+
+    is_psd = True
+
+    def _form(self) -> Form:
+        return Form(Op.MIN, Map.IDENTITY)
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        assert isinstance(x, VectorRows)
+        return np.asarray(x.matrix.sum(axis=1, dtype=np.float64)).ravel()
+
+    def _check_rows(self, x: Rows, name: str) -> None:
+        _refuse_negative(self, x, name)

@@ -1,0 +1,38 @@
+"""Every public name of onkel, in one static table.
+
+It drives the lazy names of the package, the contract tests (every estimator is tested because it
+is listed here) and, later, the command line. Standard library only.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+__all__ = ["ENTRIES", "Entry", "Task", "estimators"]
+
+Task = Literal["module", "transform"]
+
+
+class Entry(NamedTuple):
+    """One public name: where it lives, what it is for, whether it learns one example at a time."""
+
+    name: str
+    module: str
+    task: Task
+    online: bool = False
+
+
+ENTRIES = (
+    Entry("errors", "onkel.errors", "module"),
+    Entry("features", "onkel.features", "module"),
+    Entry("gram", "onkel.gram", "module"),
+    Entry("kernels", "onkel.kernels", "module"),
+    Entry("plot", "onkel.plot", "module"),
+    Entry("EigenMap", "onkel.features", "transform"),
+    Entry("PolynomialMap", "onkel.features", "transform"),
+)
+
+
+def estimators() -> tuple[Entry, ...]:
+    """The entries that are scikit-learn estimators."""
+    return tuple(entry for entry in ENTRIES if entry.task != "module")
