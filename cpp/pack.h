@@ -65,15 +65,15 @@ template <class T> int64_t count_nonzeros(const T* x, int64_t count) {
   return found;
 }
 
-// The non-zeros of a dense row, in order; returns how many.
-template <class T> int64_t compress_row(const T* x, int64_t d, int32_t* indices, T* data) {
+// The non-zeros of a dense row, in order. Writes without branching: one entry past the last
+// may be touched, so the arrays have room for it.
+template <class T> void compress_row(const T* x, int64_t d, int32_t* indices, T* data) {
   int64_t at = 0;
-  for (int64_t k = 0; k < d; ++k)
-    if (x[k] != T(0)) {
-      indices[at] = int32_t(k);
-      data[at++] = x[k];
-    }
-  return at;
+  for (int64_t k = 0; k < d; ++k) {
+    indices[at] = int32_t(k);
+    data[at] = x[k];
+    at += x[k] != T(0);
+  }
 }
 
 }  // namespace onkel

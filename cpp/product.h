@@ -28,7 +28,7 @@ constexpr int64_t kFlush = 32 * kBytes / kPanelBytes;
 // Rows of a chunk: about 256 kB packed.
 constexpr int64_t kChunkBytes = 256 * 1024;
 constexpr int64_t kMostTiles = 16;
-constexpr int64_t kSparseRows = 16;  // rows of a tile in the sparse path
+constexpr int64_t kSparseChunk = 64;  // rows of a chunk in the sparse path
 
 // A distance whose square is less than this part of |x|^2 + |z|^2 has lost too many digits
 // in the subtraction: the error of the kernel stays under about 1e-5 and 1e-11.
@@ -82,31 +82,45 @@ static void accumulate_dense(int64_t depth, const T* a, const T* b, const T* sta
   }
 }
 
-// A sparse row as (panel row, value) pairs against kCount panels that lie `stride` apart;
-// buffers lie buffer_stride apart. Only for ops where a zero adds nothing: kDot..kCosine, kMin.
+// buffer[r][j] for kCount sparse rows against one panel; the entries (panel row, value) of row
+// r are from starts[r] to starts[r + 1]. Several rows at once give the sums enough independent
+// chains to hide their latency. Only for ops where a zero adds nothing: kDot..kCosine, kMin.
 template <class T, Op kOp, int kCount>
-static void accumulate_sparse(const int32_t* slots, const T* x, int64_t count, const T* b, int64_t stride,
-                              T start_x, const T* start_z, T* buffer, int64_t buffer_stride) {
+static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const T* x, const T* b, const T* start_x,
+                              const T* start_z, T* buffer) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
   V sum[kCount][kPer];
-#pragma GCC unroll 2
-  for (int p = 0; p < kCount; ++p)
+#pragma GCC unroll 4
+  for (int r = 0; r < kCount; ++r)
 #pragma GCC unroll 8
-    for (int v = 0; v < kPer; ++v) sum[p][v] = splat(start_x) + load(start_z + p * kPanel<T> + v * kLanes<T>);
-  for (int64_t e = 0; e < count; ++e) {
-    const V xe = splat(x[e]);
-    const T* row = b + int64_t(slots[e]) * kPanel<T>;
-#pragma GCC unroll 2
-    for (int p = 0; p < kCount; ++p)
-#pragma GCC unroll 8
-      for (int v = 0; v < kPer; ++v)
-        sum[p][v] = meet<T, kOp>(sum[p][v], xe, load(row + p * stride + v * kLanes<T>));
+    for (int v = 0; v < kPer; ++v) sum[r][v] = splat(start_x[r]) + load(start_z + v * kLanes<T>);
+  int64_t together = starts[1] - starts[0];
+#pragma GCC unroll 4
+  for (int r = 1; r < kCount; ++r) {
+    const int64_t count = starts[r + 1] - starts[r];
+    together = count < together ? count : together;
   }
-#pragma GCC unroll 2
-  for (int p = 0; p < kCount; ++p)
+  for (int64_t e = 0; e < together; ++e) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kCount; ++r) {
+      const V xe = splat(x[starts[r] + e]);
+      const T* row = b + int64_t(slots[starts[r] + e]) * kPanel<T>;
 #pragma GCC unroll 8
-    for (int v = 0; v < kPer; ++v) store(buffer + p * buffer_stride + v * kLanes<T>, sum[p][v]);
+      for (int v = 0; v < kPer; ++v) sum[r][v] = meet<T, kOp>(sum[r][v], xe, load(row + v * kLanes<T>));
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kCount; ++r) {
+    for (int64_t e = starts[r] + together; e < starts[r + 1]; ++e) {
+      const V xe = splat(x[e]);
+      const T* row = b + int64_t(slots[e]) * kPanel<T>;
+#pragma GCC unroll 8
+      for (int v = 0; v < kPer; ++v) sum[r][v] = meet<T, kOp>(sum[r][v], xe, load(row + v * kLanes<T>));
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < kPer; ++v) store(buffer + r * kPanel<T> + v * kLanes<T>, sum[r][v]);
+  }
 }
 
 // ---------------------------------------------------------------- repair
@@ -168,16 +182,21 @@ template <class T> struct Tile {  // rows x one panel, summed and waiting in the
   T* sums;              // (rows, c, kLanes): the lanes' sums of the scores
 };
 
+enum class Mode { kOneScore, kScores, kGram };
+
 // Applies the map to the tile and adds it to the sums, or stores it.
-template <class T, Op kOp, class Function> static void finish(const Job<T>& job, const Tile<T>& tile) {
+template <class T, Op kOp, class Function, Mode kMode> static void finish_as(const Job<T>& job, const Tile<T>& tile) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
   const Function map(job.params);
   const T* b = job.panels.values + tile.panel * job.panels.depth * kPanel<T>;
   const T* aux_z = job.panels.aux ? job.panels.aux + tile.panel * kPanel<T> : nullptr;
-  const T* weights = job.weights + tile.panel * job.c * kPanel<T>;
-  const int64_t rows = tile.rows, c = job.c;
-  const bool scores = job.scores != nullptr;
+  const int64_t c = job.c, rows = tile.rows;
+  const T* weights = job.weights + tile.panel * c * kPanel<T>;
+  const int64_t column = tile.panel * kPanel<T>, left = job.panels.m - column;
+  V weight[kPer];
+  if (kMode == Mode::kOneScore)
+    for (int v = 0; v < kPer; ++v) weight[v] = load(weights + v * kLanes<T>);
   for (int64_t r = 0; r < rows; ++r) {
     T* values = tile.buffer + r * kPanel<T>;
     if (kOp == Op::kDistance) repair_row(job, tile.first + r, tile.aux_x[r], aux_z, b, values);
@@ -188,7 +207,12 @@ template <class T, Op kOp, class Function> static void finish(const Job<T>& job,
       if (kOp == Op::kCosine) t = t * (tile.aux_x[r] * load(aux_z + v * kLanes<T>));
       k[v] = map(t);
     }
-    if (scores) {
+    if (kMode == Mode::kOneScore) {
+      V s = load(tile.sums + r * kLanes<T>);
+#pragma GCC unroll 8
+      for (int v = 0; v < kPer; ++v) s += k[v] * weight[v];
+      store(tile.sums + r * kLanes<T>, s);
+    } else if (kMode == Mode::kScores) {
       T* sums = tile.sums + r * c * kLanes<T>;
       for (int64_t o = 0; o < c; ++o) {
         V s = load(sums + o * kLanes<T>);
@@ -197,45 +221,43 @@ template <class T, Op kOp, class Function> static void finish(const Job<T>& job,
         store(sums + o * kLanes<T>, s);
       }
     } else {
-      const int64_t j = tile.panel * kPanel<T>, left = job.panels.m - j;
-      T* out = job.gram + (tile.first + r) * job.ld + j;
-      if (left >= kPanel<T>) {
+      T* out = job.gram + (tile.first + r) * job.ld + column;
+      T* whole = left >= kPanel<T> ? out : values;
 #pragma GCC unroll 8
-        for (int v = 0; v < kPer; ++v) store(out + v * kLanes<T>, k[v]);
-      } else {
-#pragma GCC unroll 8
-        for (int v = 0; v < kPer; ++v) store(values + v * kLanes<T>, k[v]);
+      for (int v = 0; v < kPer; ++v) store(whole + v * kLanes<T>, k[v]);
+      if (whole == values)
         for (int64_t l = 0; l < left; ++l) out[l] = values[l];
-      }
     }
   }
 }
 
 template <class T> using Finish = void (*)(const Job<T>&, const Tile<T>&);
 
-template <class T, Op kOp> static Finish<T> finish_of_dot(Map map) {
-  switch (map) {
-    case Map::kPolynomial: return finish<T, kOp, PolynomialMap<T>>;
-    case Map::kTanh: return finish<T, kOp, TanhMap<T>>;
-    case Map::kExponential: return finish<T, kOp, ExponentialMap<T>>;
-    default: return finish<T, kOp, IdentityMap<T>>;
+template <class T, Op kOp, class Function> static Finish<T> finish(const Job<T>& job) {
+  if (!job.scores) return finish_as<T, kOp, Function, Mode::kGram>;
+  if (job.c == 1) return finish_as<T, kOp, Function, Mode::kOneScore>;
+  return finish_as<T, kOp, Function, Mode::kScores>;
+}
+template <class T, Op kOp> static Finish<T> finish_of_distance(const Job<T>& job) {
+  switch (job.map) {
+    case Map::kExponential: return finish<T, kOp, GaussianMap<T>>(job);
+    case Map::kMatern12: return finish<T, kOp, MaternMap<T, 1>>(job);
+    case Map::kMatern32: return finish<T, kOp, MaternMap<T, 2>>(job);
+    case Map::kMatern52: return finish<T, kOp, MaternMap<T, 3>>(job);
+    case Map::kRationalQuadratic: return finish<T, kOp, RationalQuadraticMap<T>>(job);
+    default: return finish<T, kOp, SquaredDistanceMap<T>>(job);
   }
 }
-template <class T, Op kOp> static Finish<T> finish_of_distance(Map map) {
-  switch (map) {
-    case Map::kExponential: return finish<T, kOp, GaussianMap<T>>;
-    case Map::kMatern12: return finish<T, kOp, MaternMap<T, 1>>;
-    case Map::kMatern32: return finish<T, kOp, MaternMap<T, 2>>;
-    case Map::kMatern52: return finish<T, kOp, MaternMap<T, 3>>;
-    case Map::kRationalQuadratic: return finish<T, kOp, RationalQuadraticMap<T>>;
-    default: return finish<T, kOp, SquaredDistanceMap<T>>;
+template <class T> static Finish<T> finish_of(const Job<T>& job) {
+  if (job.op == Op::kDistance) return finish_of_distance<T, Op::kDistance>(job);
+  if (job.op == Op::kDirect) return finish_of_distance<T, Op::kDirect>(job);
+  if (job.op == Op::kCosine) return finish<T, Op::kCosine, IdentityMap<T>>(job);
+  switch (job.map) {  // every other op hands over plain sums
+    case Map::kPolynomial: return finish<T, Op::kDot, PolynomialMap<T>>(job);
+    case Map::kTanh: return finish<T, Op::kDot, TanhMap<T>>(job);
+    case Map::kExponential: return finish<T, Op::kDot, ExponentialMap<T>>(job);
+    default: return finish<T, Op::kDot, IdentityMap<T>>(job);
   }
-}
-template <class T> static Finish<T> finish_of(Op op, Map map) {
-  if (op == Op::kDistance) return finish_of_distance<T, Op::kDistance>(map);
-  if (op == Op::kDirect) return finish_of_distance<T, Op::kDirect>(map);
-  if (op == Op::kCosine) return finish<T, Op::kCosine, IdentityMap<T>>;
-  return finish_of_dot<T, Op::kDot>(map);  // every other op hands over plain sums
 }
 
 // ---------------------------------------------------------------- chunks
@@ -253,7 +275,7 @@ template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, 
 }
 
 template <class T> static int64_t chunk_rows(const Job<T>& job) {
-  if (job.rows.indptr) return 4 * kSparseRows;
+  if (job.rows.indptr) return kSparseChunk;
   const int64_t tile = kRows * job.rows.d * int64_t(sizeof(T)) + 1;
   const int64_t tiles = kChunkBytes / tile;
   return kRows * (tiles < 1 ? 1 : tiles > kMostTiles ? kMostTiles : tiles);
@@ -276,10 +298,13 @@ template <class T> static int64_t widest_rows(const Job<T>& job) {  // non-zeros
 template <class T> static int64_t scratch_bytes(const Job<T>& job) {
   const int64_t rows = chunk_rows(job);
   const int64_t sums = round64(rows * (job.scores ? job.c : 0) * kBytes);
-  const int64_t aux = round64((rows + 2 * kPanel<T>) * int64_t(sizeof(T))) * 2;
-  const int64_t buffer = 2 * (kSparseRows > kRows ? kSparseRows : kRows) * kPanelBytes;
-  const int64_t packed = job.rows.indptr ? round64(widest_rows(job) * 4) + round64(widest_rows(job) * int64_t(sizeof(T))) + round64((rows + 1) * 8)
-                                         : round64(rows * job.rows.d * int64_t(sizeof(T)));
+  const int64_t aux = round64((rows + kPanel<T>) * int64_t(sizeof(T))) * 2;
+  const int64_t buffer = (kSparseChunk > kRows ? kSparseChunk : kRows) * kPanelBytes;
+  int64_t packed = round64(rows * job.rows.d * int64_t(sizeof(T)));
+  if (job.rows.indptr) {
+    const int64_t widest = widest_rows(job);
+    packed = round64(widest * 4) + round64(widest * int64_t(sizeof(T))) + round64((rows + 1) * 8);
+  }
   return sums + aux + buffer + packed + 64;
 }
 
@@ -322,13 +347,13 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
   const int64_t step = chunk_rows(job), d = job.rows.d;
   const int64_t panels = (job.panels.m + kPanel<T> - 1) / kPanel<T>;
   const auto sum = dense_sum<T>(job.op);
-  const auto done = finish_of<T>(job.op, job.map);
+  const auto done = finish_of(job);
   T* buffer = arena.take<T>(kRows * kPanel<T>);
-  T* zeros = arena.take<T>(2 * kPanel<T>);
+  T* zeros = arena.take<T>(kPanel<T>);
   T* aux = arena.take<T>(step);
   T* packed = arena.take<T>(step * d);
   T* sums = arena.take<T>(job.scores ? step * job.c * kLanes<T> : 0);
-  for (int i = 0; i < 2 * kPanel<T>; ++i) zeros[i] = 0;
+  for (int i = 0; i < kPanel<T>; ++i) zeros[i] = 0;
   const bool distance = job.op == Op::kDistance;
   for (int64_t first = begin; first < end; first += step) {
     const int64_t last = first + step < end ? first + step : end;
@@ -349,55 +374,54 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
   }
 }
 
+// The chunk's entries that meet a held feature, row after row.
+template <class T>
+static void gather_entries(const Job<T>& job, int64_t first, int64_t last, int64_t* starts, int32_t* slots, T* x) {
+  int64_t count = 0;
+  for (int64_t i = first; i < last; ++i) {
+    starts[i - first] = count;
+    for (int64_t e = job.rows.indptr[i]; e < job.rows.indptr[i + 1]; ++e) {
+      const int32_t slot = job.panels.slots ? job.panels.slots[job.rows.indices[e]] : job.rows.indices[e];
+      if (slot < 0) continue;
+      slots[count] = slot;
+      x[count++] = job.rows.data[e];
+    }
+  }
+  starts[last - first] = count;
+}
+
 template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {
   const int64_t step = chunk_rows(job);
   const int64_t panels = (job.panels.m + kPanel<T> - 1) / kPanel<T>;
-  const int64_t stride = job.panels.depth * kPanel<T>;
-  const auto done = finish_of<T>(job.op, job.map);
+  const auto done = finish_of(job);
   const bool least = job.op == Op::kMin, distance = job.op == Op::kDistance;
   const auto sum_one = least ? accumulate_sparse<T, Op::kMin, 1> : accumulate_sparse<T, Op::kDot, 1>;
-  const auto sum_all = least ? accumulate_sparse<T, Op::kMin, kSparsePanels> : accumulate_sparse<T, Op::kDot, kSparsePanels>;
+  const auto sum_some = least ? accumulate_sparse<T, Op::kMin, kSparseRows> : accumulate_sparse<T, Op::kDot, kSparseRows>;
   const int64_t widest = widest_rows(job);
-  T* buffer = arena.take<T>(2 * kSparseRows * kPanel<T>);
-  T* zeros = arena.take<T>(2 * kPanel<T>);
+  T* buffer = arena.take<T>(kSparseChunk * kPanel<T>);
+  T* zeros = arena.take<T>(kSparseChunk + kPanel<T>);
   T* aux = arena.take<T>(step);
   int64_t* starts = arena.take<int64_t>(step + 1);
   int32_t* slots = arena.take<int32_t>(widest);
   T* x = arena.take<T>(widest);
   T* sums = arena.take<T>(job.scores ? step * job.c * kLanes<T> : 0);
-  for (int i = 0; i < 2 * kPanel<T>; ++i) zeros[i] = 0;
+  for (int64_t i = 0; i < kSparseChunk + kPanel<T>; ++i) zeros[i] = 0;
   for (int64_t first = begin; first < end; first += step) {
-    const int64_t last = first + step < end ? first + step : end;
-    int64_t count = 0;
-    for (int64_t i = first; i < last; ++i) {  // the chunk's entries that meet a held feature
-      starts[i - first] = count;
-      for (int64_t e = job.rows.indptr[i]; e < job.rows.indptr[i + 1]; ++e) {
-        const int32_t slot = job.panels.slots ? job.panels.slots[job.rows.indices[e]] : job.rows.indices[e];
-        slots[count] = slot;
-        x[count] = job.rows.data[e];
-        count += slot >= 0;
-      }
-      aux[i - first] = job.rows.aux ? job.rows.aux[i] : T(0);
-    }
-    starts[last - first] = count;
+    const int64_t last = first + step < end ? first + step : end, rows = last - first;
+    gather_entries(job, first, last, starts, slots, x);
+    for (int64_t r = 0; r < rows; ++r) aux[r] = job.rows.aux ? job.rows.aux[first + r] : T(0);
     if (job.scores)
       for (int64_t i = 0; i < step * job.c * kLanes<T>; ++i) sums[i] = 0;
-    for (int64_t p = 0; p < panels;) {
-      const int64_t wide = panels - p >= kSparsePanels ? kSparsePanels : 1;
-      const T* b = job.panels.values + p * stride;
+    const T* start_x = distance ? aux : zeros;
+    for (int64_t p = 0; p < panels; ++p) {
+      const T* b = job.panels.values + p * job.panels.depth * kPanel<T>;
       const T* start_z = distance ? job.panels.aux + p * kPanel<T> : zeros;
-      for (int64_t i = first; i < last; i += kSparseRows) {
-        const int64_t rows = last - i < kSparseRows ? last - i : kSparseRows;
-        for (int64_t r = i - first; r < i - first + rows; ++r)
-          (wide == 1 ? sum_one : sum_all)(slots + starts[r], x + starts[r], starts[r + 1] - starts[r], b, stride,
-                                          distance ? aux[r] : T(0), start_z,
-                                          buffer + (r - (i - first)) * kPanel<T>, kSparseRows * kPanel<T>);
-        for (int64_t w = 0; w < wide; ++w)
-          done(job, Tile<T>{buffer + w * kSparseRows * kPanel<T>, i, rows, p + w, aux + (i - first),
-                            sums + (i - first) * job.c * kLanes<T>});
-      }
-      p += wide;
-      if (p % kFlush == 0 || p == panels) flush(job, sums, first, last - first);
+      int64_t r = 0;
+      for (; r + kSparseRows <= rows; r += kSparseRows)
+        sum_some(starts + r, slots, x, b, start_x + r, start_z, buffer + r * kPanel<T>);
+      for (; r < rows; ++r) sum_one(starts + r, slots, x, b, start_x + r, start_z, buffer + r * kPanel<T>);
+      done(job, Tile<T>{buffer, first, rows, p, aux, sums});
+      if ((p + 1) % kFlush == 0 || p + 1 == panels) flush(job, sums, first, rows);
     }
   }
 }

@@ -22,8 +22,8 @@ constexpr int kBytes = 16, kVectors = 4, kRows = 6;
 #else
 constexpr int kBytes = 16, kVectors = 4, kRows = 3;
 #endif
-// Panels that a sparse row meets at once: enough independent sums to hide the latency.
-constexpr int kSparsePanels = kBytes == 16 ? 1 : 2;
+// Sparse rows that meet a panel together: enough independent sums to hide the latency.
+constexpr int kSparseRows = kBytes / 16;
 
 template <class T> struct Simd;
 template <> struct Simd<float> {

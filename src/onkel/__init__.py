@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from onkel.features import PolynomialMap as PolynomialMap
 
 __version__ = "0.1.0.dev0"
-__all__ = sorted(entry.name for entry in ENTRIES)  # noqa: PLE0605
+__all__ = sorted(entry.name for entry in ENTRIES)
 
 _ENTRIES = {entry.name: entry for entry in ENTRIES}
 

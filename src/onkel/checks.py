@@ -37,7 +37,7 @@ def _trusted_dtype(dtype: np.dtype, name: str, who: str) -> np.dtype:
 def check_finite(values: NDArray, name: str, who: str) -> None:
     """Refuses NaN and infinity; `values` is float."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
+        if np.isfinite(values.sum()):
             return  # a NaN or an infinity would have shown in the sum
     bad = ~np.isfinite(values)
     if bad.any():
@@ -82,6 +82,8 @@ def check_matrix(
         matrix = _check_csr(X, name, who)
     else:
         matrix = _check_dense(X, name, who)
+    if matrix.shape[0] == 0:
+        raise ShapeError(f"{who}: {name} must have at least one row; got shape {matrix.shape}.")
     if matrix.shape[1] == 0:
         raise ShapeError(f"{who}: {name} must have at least one column; got shape {matrix.shape}.")
     if n_features is not None and matrix.shape[1] != n_features:
@@ -99,8 +101,6 @@ def _check_dense(X: Any, name: str, who: str) -> NDArray:
     if array.ndim != 2:
         advice = f"For one sample write {name}[None, :]; for one feature {name}[:, None]." if array.ndim == 1 else ""
         raise ShapeError(f"{who}: {name} must have shape (rows, columns); got shape {array.shape}. {advice}".rstrip())
-    if array.shape[0] == 0:
-        raise ShapeError(f"{who}: {name} must have at least one row; got shape {array.shape}.")
     dtype = _trusted_dtype(array.dtype, name, who)
     try:
         array = np.ascontiguousarray(array, dtype=dtype)
@@ -125,7 +125,9 @@ def check_weights(A: Any, m: int, *, name: str = "A", who: str) -> NDArray[np.fl
     if array.dtype.kind not in "fiub":
         raise KindError(f"{who}: {name} must hold real numbers; got dtype {array.dtype}.")
     if array.ndim not in (1, 2) or array.shape[0] != m:
-        raise ShapeError(f"{who}: {name} must have shape ({m},) or ({m}, outputs), a row per support vector; got {array.shape}.")
+        raise ShapeError(
+            f"{who}: {name} must have shape ({m},) or ({m}, outputs), a row per support vector; got {array.shape}."
+        )
     array = np.ascontiguousarray(array, dtype=np.float64)
     if array.size:
         check_finite(array, name, who)

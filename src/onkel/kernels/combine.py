@@ -11,6 +11,7 @@ power of a power is one power, so that equal formulas written differently compar
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -114,7 +115,7 @@ class Sum(_Several):
             kernel._add_scores(x, s, A, out)
 
     def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return np.sum([k._diag(x) for k in self.kernels], axis=0)
+        return np.asarray(sum(k._diag(x) for k in self.kernels))
 
 
 class Product(_Several):
@@ -127,7 +128,7 @@ class Product(_Several):
         self._combined(x, z, out, np.multiply)
 
     def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return np.prod([k._diag(x) for k in self.kernels], axis=0)
+        return np.asarray(math.prod(k._diag(x) for k in self.kernels))
 
 
 def add(left: Kernel, right: Kernel) -> Kernel:
@@ -145,7 +146,8 @@ def add(left: Kernel, right: Kernel) -> Kernel:
 
 def multiply(left: Kernel, right: Kernel) -> Kernel:
     """left · right, flattened, with the numbers in front."""
-    factor, parts = 1.0, []
+    factor = 1.0
+    parts: list[Kernel] = []
     for kernel in (left, right):
         if isinstance(kernel, Multiple):
             factor, kernel = factor * kernel.factor, kernel.kernel
@@ -299,14 +301,12 @@ class Normalized(_One):
         if isinstance(self.kernel, Exp):
             log = self.kernel.kernel
             log._gram(x, z, out)
-            out -= (0.5 * log._diag(x)).astype(out.dtype)[:, None]
-            out -= (0.5 * log._diag(z)).astype(out.dtype)[None, :]
+            out -= np.add.outer(0.5 * log._diag(x), 0.5 * log._diag(z)).astype(out.dtype, copy=False)
             with np.errstate(under="ignore"):
                 np.exp(out, out=out)
         else:
             self.kernel._gram(x, z, out)
-            out *= self._scale(x).astype(out.dtype)[:, None]
-            out *= self._scale(z).astype(out.dtype)[None, :]
+            _scale_gram(out, self._scale(x), self._scale(z))
 
     def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if isinstance(self.kernel, Exp):
@@ -316,6 +316,11 @@ class Normalized(_One):
 
     def _diag(self, x: Rows) -> NDArray[np.float64]:
         return np.sign(self.kernel._diag(x))
+
+
+def _scale_gram(out: NDArray, scale_x: NDArray[np.float64], scale_z: NDArray[np.float64]) -> None:
+    """out[i, j] *= scale_x[i] scale_z[j], the factors first, so that a symmetric block stays so."""
+    out *= np.multiply.outer(scale_x, scale_z).astype(out.dtype, copy=False)
 
 
 def _add_scaled_scores(
@@ -368,8 +373,7 @@ class Scaled(_One):
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self.kernel._gram(x, z, out)
-        out *= self._scale(x).astype(out.dtype)[:, None]
-        out *= self._scale(z).astype(out.dtype)[None, :]
+        _scale_gram(out, self._scale(x), self._scale(z))
 
     def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         _add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))

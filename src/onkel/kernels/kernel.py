@@ -117,7 +117,8 @@ class Kernel(ABC):
                 f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {', '.join(sorted(self.get_params()))}."
             )
         kernel: Kernel = dataclasses.replace(self, **own)
-        return kernel._with_parts({k: kernel._parts()[k].with_params(**v) for k, v in nested.items()}) if nested else kernel
+        parts = {name: kernel._parts()[name].with_params(**changes) for name, changes in nested.items()}
+        return kernel._with_parts(parts) if parts else kernel
 
     def _parts(self) -> dict[str, Kernel]:
         return {}
@@ -130,29 +131,31 @@ class Kernel(ABC):
 
     # ---- the algebra
 
+    __array_ufunc__ = None  # NumPy numbers leave the operators to the kernel
+
     def __add__(self, other: Kernel | float) -> Kernel:
         from onkel.kernels.combine import Constant, add
 
-        if isinstance(other, numbers.Real):
-            return add(self, Constant(other))
-        return add(self, other) if isinstance(other, Kernel) else NotImplemented
+        if isinstance(other, Kernel):
+            return add(self, other)
+        return add(self, Constant(other)) if _is_number(other) else NotImplemented
 
     def __radd__(self, other: float) -> Kernel:
         from onkel.kernels.combine import Constant, add
 
-        return add(Constant(other), self) if isinstance(other, numbers.Real) else NotImplemented
+        return add(Constant(other), self) if _is_number(other) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
         from onkel.kernels.combine import multiple, multiply
 
-        if isinstance(other, numbers.Real):
-            return multiple(other, self)
-        return multiply(self, other) if isinstance(other, Kernel) else NotImplemented
+        if isinstance(other, Kernel):
+            return multiply(self, other)
+        return multiple(other, self) if _is_number(other) else NotImplemented
 
     def __rmul__(self, other: float) -> Kernel:
         from onkel.kernels.combine import multiple
 
-        return multiple(other, self) if isinstance(other, numbers.Real) else NotImplemented
+        return multiple(other, self) if _is_number(other) else NotImplemented
 
     def __pow__(self, exponent: int) -> Kernel:
         """k(x, z)ᵖ for a whole number p ≥ 1."""
@@ -189,6 +192,10 @@ class Kernel(ABC):
         from onkel.kernels.combine import After
 
         return After(self, phi)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (numbers.Real, np.number))
 
 
 def same_kind(kernels: Sequence[Kernel], what: str) -> Takes:

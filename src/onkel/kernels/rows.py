@@ -101,6 +101,12 @@ class GramRows(Rows):
     def __len__(self) -> int:
         return len(self.block) if self.block is not None else len(self.columns)  # type: ignore[arg-type]
 
+    def read(self, reference: GramRows) -> NDArray:
+        """The values of these points with the reference points."""
+        assert self.block is not None
+        assert reference.columns is not None
+        return self.block[:, reference.columns]
+
     def __getitem__(self, index: slice | NDArray) -> GramRows:
         return GramRows(
             None if self.block is None else self.block[index],
@@ -114,7 +120,7 @@ class VectorRows(Rows):
 
     def __init__(self, matrix: NDArray | sp.csr_array) -> None:
         super().__init__()
-        self.matrix = matrix
+        self.matrix: Any = matrix
         self.dtype = matrix.dtype
 
     def __len__(self) -> int:
@@ -127,9 +133,10 @@ class VectorRows(Rows):
     def __getitem__(self, index: slice | NDArray) -> VectorRows:
         part = self.matrix[index]
         rows = VectorRows(part if sp.issparse(part) else np.ascontiguousarray(part))
-        norms = self._kept.get("squared norms")
-        if norms is not None:
-            rows._kept["squared norms"] = norms[index]
+        if "squared norms" in self._kept:
+            rows._kept["squared norms"] = self.squared_norms()[index]
+        if "is sparse" in self._kept:
+            rows._kept["is sparse"] = self.is_sparse()
         csr = self._kept.get("csr")
         if csr is not None and not sp.issparse(self.matrix) and isinstance(index, slice) and index.step in (None, 1):
             start, stop, _ = index.indices(len(self))
@@ -181,16 +188,17 @@ class VectorRows(Rows):
             )
         indptr = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(self._nonzero_counts(), out=indptr[1:])
-        indices = np.empty(indptr[-1], dtype=np.int32)
-        data = np.empty(indptr[-1], dtype=self.dtype)
+        count = int(indptr[-1])
+        indices = np.empty(count + 1, dtype=np.int32)  # pack.h, compress_row: room for one more
+        data = np.empty(count + 1, dtype=self.dtype)
         _native.compress_rows(matrix, indptr, indices, data)
-        return Csr(indptr, indices, data)
+        return Csr(indptr, indices[:count], data[:count])
 
     def dense(self) -> NDArray:
         """The rows as a dense array, converted once where they are CSR."""
         if sp.issparse(self.matrix):
-            return self.keep("dense", lambda: self.matrix.toarray(order="C"))
-        return self.matrix
+            return self.keep("dense", lambda: np.ascontiguousarray(self.matrix.toarray()))
+        return np.asarray(self.matrix)
 
     def panels(self, for_sparse: bool) -> Panels:
         """The rows packed for the right-hand side of a dense or a sparse product."""

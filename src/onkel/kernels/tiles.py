@@ -13,11 +13,14 @@ float64 whatever the rows' dtype. What a learner meets again it prepares once:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onkel._core import simd_target, thread_count
 from onkel.checks import check_integer, check_matrix, check_square, check_weights
 from onkel.errors import KindError, ShapeError
 from onkel.kernels.kernel import Kernel
@@ -28,8 +31,12 @@ __all__ = ["expand", "gram", "prepare"]
 BLOCK_BYTES = 32 << 20  # of the packed support
 # Support vectors in a block come in multiples of this: where the core moves its sums to float64.
 BLOCK_COLUMNS = 512
-SLAB_WORK = 1 << 30  # multiply-adds of one native call: 10 to 100 ms
-SLAB_BYTES = 8 << 20  # of the slab's own rows, should they need a copy
+# One native call should last about this long, at a rate of multiply-adds per second and thread
+# that slow machines of each kind reach.
+SLAB_SECONDS = 0.04
+RATES = {"baseline": 5e9, "avx2": 2.5e10, "avx512": 3e10}
+SLAB_BYTES = 16 << 20  # of the slab's own rows, should they need a copy
+GRAM_VALUES = 1 << 22  # of a slab, where they are stored: a composed kernel needs as many again
 
 
 def prepare(kernel: Kernel, X: Any, *, name: str = "X") -> Rows:
@@ -98,48 +105,62 @@ def _gram_columns(x: GramRows, Z: Any, name: str) -> GramRows:
                 f"got {columns.dtype} of shape {columns.shape}."
             )
         if columns.size == 0 or columns.min() < 0 or columns.max() >= count:
-            raise ShapeError(f"Precomputed: {name} must name columns 0 to {count - 1} of X; got {columns.tolist()[:5]}.")
+            raise ShapeError(
+                f"Precomputed: {name} must name columns 0 to {count - 1} of X; got {columns.tolist()[:5]}."
+            )
     diagonal = None if x.diagonal is None or len(x.diagonal) != count else x.diagonal[columns]
     return GramRows(None, columns.astype(np.intp), diagonal)
 
 
-def _work(rows: Rows) -> int:
-    """Roughly the multiply-adds of one kernel value."""
-    return 16 + (rows.n_features if isinstance(rows, VectorRows) else 16)
+def _work(rows: Rows) -> float:
+    """Roughly the multiply-adds of one kernel value with these rows, 16 of them for its map."""
+    if not isinstance(rows, VectorRows):
+        return 32.0
+    per_row = rows.matrix.nnz / len(rows) if sp.issparse(rows.matrix) else rows.n_features
+    return 16.0 + float(per_row)
 
 
-def _blocks(s: Rows, tile: int | None) -> Iterator[slice]:
-    """The support in blocks of BLOCK_BYTES, whole multiples of BLOCK_COLUMNS where they fit."""
+def _row_bytes(rows: Rows) -> int:
+    return rows.dtype.itemsize * (rows.n_features if isinstance(rows, VectorRows) else 1)
+
+
+def _blocks(s: Rows, kept: bool, tile: int | None = None) -> Iterator[tuple[slice, Rows]]:
+    """The support in blocks of BLOCK_BYTES, whole multiples of BLOCK_COLUMNS where they fit.
+
+    Rows that the caller prepared keep their blocks, and with them the packed panels.
+    """
     if tile is None:
-        row = s.dtype.itemsize * (s.n_features if isinstance(s, VectorRows) else 1)
-        fitting = max(32, BLOCK_BYTES // row)
+        fitting = max(32, BLOCK_BYTES // _row_bytes(s))
         tile = fitting - fitting % (BLOCK_COLUMNS if fitting >= BLOCK_COLUMNS else 32)
+    if tile >= len(s):
+        yield slice(0, len(s)), s
+        return
     for start in range(0, len(s), tile):
-        yield slice(start, start + tile)
+        where = slice(start, start + tile)
+        yield where, (s.keep(("block", start, tile), partial(s.__getitem__, where)) if kept else s[where])
 
 
-def _slabs(x: Rows, columns: int, tile: int | None) -> Iterator[slice]:
+def _slabs(x: Rows, columns: int, *, most: int | None = None, tile: int | None = None) -> Iterator[tuple[slice, Rows]]:
+    """The rows in slabs that take SLAB_SECONDS with so many support vectors."""
     if tile is None:
-        by_work = SLAB_WORK // (columns * _work(x))
-        row = x.dtype.itemsize * (x.n_features if isinstance(x, VectorRows) else 1)
-        tile = max(64, min(by_work, SLAB_BYTES // row))
+        work = SLAB_SECONDS * RATES[simd_target()] * thread_count()
+        tile = max(64, min(int(work / (columns * _work(x))), SLAB_BYTES // _row_bytes(x)))
+        tile = tile if most is None else min(tile, most)
+    if tile >= len(x):
+        yield slice(0, len(x)), x
+        return
     for start in range(0, len(x), tile):
-        yield slice(start, start + tile)
-
-
-def _part(rows: Rows, where: slice) -> Rows:
-    """A slice, or the very rows where it is all of them, so that what they keep is used."""
-    return rows if where.start == 0 and where.stop >= len(rows) else rows[where]
+        where = slice(start, start + tile)
+        yield where, x[where]
 
 
 def gram(kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
     """k(X, Z) as a new array, filled tile by tile."""
     x, z = _prepare_two(kernel, X, Z, "Z")
     out = np.empty((len(x), len(z)), dtype=x.dtype)
-    for block in _blocks(z, None):
-        right = _part(z, block)
-        for slab in _slabs(x, len(right), None):
-            kernel._gram(_part(x, slab), right, out[slab, block])
+    for block, right in _blocks(z, isinstance(Z, Rows)):
+        for slab, left in _slabs(x, len(right), most=max(1, GRAM_VALUES // len(right))):
+            kernel._gram(left, right, out[slab, block])
     return out
 
 
@@ -187,8 +208,7 @@ def expand(
     x_tile, s_tile = (None, None) if tile is None else (check_integer(t, "tile", who, at_least=1) for t in tile)
     scores = out.reshape(len(x), -1)
     columns = weights.reshape(len(s), -1)
-    for block in _blocks(s, s_tile):
-        right = _part(s, block)
-        for slab in _slabs(x, len(right), x_tile):
-            kernel._add_scores(_part(x, slab), right, columns[block], scores[slab])
+    for block, right in _blocks(s, isinstance(S, Rows), tile=s_tile):
+        for slab, left in _slabs(x, len(right), tile=x_tile):
+            kernel._add_scores(left, right, columns[block], scores[slab])
     return out

@@ -111,13 +111,15 @@ class VectorKernel(Kernel):
         return True
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        assert isinstance(x, VectorRows) and isinstance(z, VectorRows)
+        assert isinstance(x, VectorRows)
+        assert isinstance(z, VectorRows)
         product(self._form(), x, z, gram=out)
         if not self._fused:
             self._finish(out)
 
     def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        assert isinstance(x, VectorRows) and isinstance(s, VectorRows)
+        assert isinstance(x, VectorRows)
+        assert isinstance(s, VectorRows)
         if self._fused:
             product(self._form(), x, s, A=A, scores=out)
         else:
@@ -308,7 +310,7 @@ class RBF(_Stationary):
 MATERN_MAPS = {0.5: Map.MATERN12, 1.5: Map.MATERN32, 2.5: Map.MATERN52}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Matern(_Stationary):
     """The Matérn kernel of smoothness ν: with r = √(2ν) ‖x − z‖ / ℓ, k = 2¹⁻ᵛ rᵛ Kᵥ(r) / Γ(ν).
 
@@ -333,6 +335,10 @@ class Matern(_Stationary):
     def __post_init__(self) -> None:
         _set(self, "nu", above=0.0, finite=False)
         _set(self, "length_scale", above=0.0)
+
+    def __repr__(self) -> str:
+        nu = 'float("inf")' if math.isinf(self.nu) else repr(self.nu)  # a bare inf would not read back
+        return f"Matern(nu={nu}, length_scale={self.length_scale!r})"
 
     @property
     def _fused(self) -> bool:
@@ -410,7 +416,7 @@ class Laplacian(_Stationary):
 
 def _refuse_negative(kernel: Kernel, x: Rows, name: str) -> None:
     assert isinstance(x, VectorRows)
-    values = x.matrix.data if sp.issparse(x.matrix) else x.matrix
+    values: NDArray = x.matrix.data if sp.issparse(x.matrix) else x.matrix
     if values.size and values.min() < 0:
         raise ValuesError(
             f"{type(kernel).__name__} compares histograms: {name} must have no negative value; got {values.min():g}. "

@@ -1,0 +1,450 @@
+"""Explicit maps: vectors whose inner products are a kernel's values.
+
+A valid kernel is an inner product of features, k(x, z) = H(x)·H(z), that it never writes down.
+The maps of this file do, as scikit-learn transformers; a linear model behind one of them is a
+kernel machine.
+
+    PolynomialMap    the monomials of (γ x·z + c)ᵖ: the same for any data, exact, C(d + p, p) wide
+    EigenMap         what n training points span under any valid kernel: at most n wide
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import combinations_with_replacement
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from onkel.checks import check_integer, check_number
+from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.kernels import RBF, Kernel, expand, prepare
+from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
+
+__all__ = ["EigenMap", "PolynomialMap"]
+
+FLOATS = [np.float64, np.float32]  # what sklearn's door lets pass; other numbers become the first
+EPS = float(np.finfo(np.float64).eps)
+MAX_COLUMNS = 10_000_000  # of a PolynomialMap
+# Rounding errors, in units of ε √(K_ii K_jj), that a kernel value may carry.
+VALUE_ERRORS = 4.0
+
+
+# ---------------------------------------------------------------- what every estimator of onkel shares
+
+
+class KernelParams:
+    """Lets ``set_params(kernel__gamma=2.0)`` build a new kernel, since kernels are frozen values.
+
+    A mixin to stand before BaseEstimator, whose `get_params` already lists ``kernel__gamma``.
+    """
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets parameters of the estimator and, as ``kernel__<name>``, of its kernel.
+
+        A kernel given in the same call is taken first; on an error nothing is set.
+        """
+        changes: dict[str, dict[str, Any]] = {}
+        for key in [key for key in params if "__" in key]:
+            name, _, rest = key.partition("__")
+            part = params.get(name, getattr(self, name, None))
+            if isinstance(part, Kernel):
+                changes.setdefault(name, {})[rest] = params.pop(key)
+            elif hasattr(self, name) and not hasattr(part, "set_params"):
+                raise ParameterError(
+                    f"{type(self).__name__}: {key} needs {name} to be a kernel object; it is {part!r}. "
+                    f"Set both: set_params({name}=RBF(), {key}=…)."
+                )
+        for name, change in changes.items():
+            params[name] = params.get(name, getattr(self, name)).with_params(**change)
+        super().set_params(**params)  # type: ignore[misc]
+        return self
+
+
+@contextlib.contextmanager
+def left_as_it_was(estimator: object) -> Iterator[None]:
+    """On an error inside the block the estimator is again what it was before it."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+# ---------------------------------------------------------------- polynomials
+#
+# With x₀ = z₀ = 1, w₀ = c and wᵢ = γ, the kernel is homogeneous and the multinomial theorem splits it:
+#
+#     (Σ wᵢ xᵢ zᵢ)ᵖ = Σ_a  p!/Π aᵢ! · Π wᵢ^aᵢ · Π xᵢ^aᵢ · Π zᵢ^aᵢ      over exponents a with Σ aᵢ = p
+#
+# so H(x) has a column √(p!/Π aᵢ! · Π wᵢ^aᵢ) · Π xᵢ^aᵢ for each monomial. Monomials are numbered in
+# lexicographic order of their sorted factors, and this order is what all three functions below use:
+# those of degree m that begin with xᵢ are xᵢ times those of degree m − 1 that have no factor before xᵢ,
+# and these are the *last* C(q + m − 2, m − 1) of degree m − 1, with q the number of factors from xᵢ on.
+
+
+def _multisets(q: Any, m: int) -> Any:
+    """Monomials of degree m in q variables, C(q + m − 1, m); q a number or an array of them."""
+    count = 0 * q + 1
+    for j in range(m):
+        count = count * (q + j) // (j + 1)
+    return count
+
+
+def _last(lengths: NDArray[np.int64], ends: Any) -> NDArray[np.int64]:
+    """The numbers from end − length to end − 1, for each pair in turn."""
+    starts = np.cumsum(lengths) - lengths
+    numbers: NDArray[np.int64] = np.repeat(ends - lengths - starts, lengths) + np.arange(lengths.sum())
+    return numbers
+
+
+def _coefficients(w: NDArray[np.float64], p: int) -> NDArray[np.float64]:
+    """√(p!/Π aᵢ! · Π wᵢ^aᵢ) of each monomial of degree p in len(w) variables."""
+    variables = np.arange(len(w))
+    first, power, square = variables, np.ones(len(w)), w
+    with np.errstate(over="ignore", invalid="ignore"):
+        for m in range(2, p + 1):
+            reach = _multisets(len(w) - variables, m - 1)
+            rest = _last(reach, len(square))
+            factor = np.repeat(variables, reach)
+            power = np.where(first[rest] == factor, power[rest] + 1, 1)  # of the first factor
+            square = square[rest] * w[factor] * m / power
+            first = factor
+        return np.sqrt(square)
+
+
+def _dense_monomials(X: NDArray[Any], p: int) -> NDArray[Any]:
+    """The monomials of degree p of each row, (n, d) → (n, C(d + p − 1, p))."""
+    n, d = X.shape
+    block = X
+    for m in range(2, p + 1):
+        wider = np.empty((n, _multisets(d, m)), dtype=X.dtype)
+        stop = 0
+        for i in range(d):
+            rest = block[:, -_multisets(d - i, m - 1) :]
+            start, stop = stop, stop + rest.shape[1]
+            np.multiply(X[:, i : i + 1], rest, out=wider[:, start:stop])
+        block = wider
+    return block
+
+
+def _csr_monomials(X: Any, p: int) -> Any:
+    """The same of canonical CSR rows: a row with q non-zeros is a dense row of q variables.
+
+    Only a monomial's number is another one. xᵢ times number t of degree m − 1 is number t + s of
+    degree m, where s = C(d + m − 2, m) − C(d − i + m − 2, m) counts those without x₀, less those
+    without x₀ … xᵢ.
+    """
+    n, d = X.shape
+    q = np.diff(X.indptr)
+    left = np.repeat(X.indptr[1:], q).astype(np.int64) - np.arange(X.nnz)  # non-zeros from here on in the row
+    behind = d - 1 - X.indices.astype(np.int64)  # variables behind this one
+    values, numbers, indptr = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    for m in range(2, p + 1):
+        reach = _multisets(left, m - 1)
+        rest = _last(reach, np.repeat(indptr[1:], q))
+        values = np.repeat(X.data, reach) * values[rest]
+        numbers = np.repeat(_multisets(d - 1, m) - _multisets(behind, m), reach) + numbers[rest]
+        indptr = np.concatenate([[0], np.cumsum(reach)])[X.indptr]
+    index = np.int32 if len(values) <= np.iinfo(np.int32).max else np.int64  # many solvers take int32 only
+    return type(X)((values, numbers.astype(index), indptr.astype(index)), shape=(n, _multisets(d, p)))
+
+
+def _with_one(X: Any) -> Any:
+    """The rows with a 1 in front."""
+    one = np.ones((X.shape[0], 1), dtype=X.dtype)
+    return sp.hstack([type(X)(one), X], format="csr") if sp.issparse(X) else np.hstack([one, X])
+
+
+class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The features of the polynomial kernel, one column for each monomial.
+
+    H(x)·H(z) = (γ x·z + c)ᵖ, where the column of the monomial Π xᵢ^aᵢ of degree m ≤ p has the
+    coefficient √(p! / ((p − m)! Π aᵢ!) · γᵐ cᵖ⁻ᵐ). Columns come by degree, then lexicographically,
+    and are named after the monomial without its coefficient: ``1, x0, x1, x0^2, x0 x1, x1^2``, as
+    those of scikit-learn's PolynomialFeatures, which has the same columns and all coefficients 1.
+
+    For two features and p = 2, lecture notes often give φ(x) = (1, x₁, x₂, √2x₁x₂, x₁², x₂²). Its
+    inner product is 1 + x·z + (x·z)²: a kernel, but not (1 + x·z)² = 1 + 2x·z + (x·z)², whose
+    linear columns need √2 too. That one is this map, ``PolynomialMap(degree=2)``.
+
+    Parameters
+    ----------
+    degree : p, a whole number ≥ 1.
+    gamma : γ ≥ 0; at 0 every column but the constant is 0.
+    coef0 : c ≥ 0; at 0 only the monomials of degree exactly p are made.
+
+    Attributes
+    ----------
+    coefficients_ : the coefficient of each column, float64.
+    n_features_in_, feature_names_in_ : the width of X and, where it has them, its column names.
+
+    Cost: a row takes C(d + p, p) multiplications and numbers, a sparse row with q non-zeros C(q + p, p);
+    more than 10 million columns are refused. CSR in, CSR out; float32 in, float32 out.
+
+    >>> from onkel.features import PolynomialMap
+    >>> H = PolynomialMap(degree=2).fit([[0.0, 0.0]])
+    >>> H.coefficients_.round(3), H.get_feature_names_out().tolist()
+    (array([1.   , 1.414, 1.414, 1.   , 1.414, 1.   ]), ['1', 'x0', 'x1', 'x0^2', 'x0 x1', 'x1^2'])
+    >>> H.transform([[1.0, 2.0]]) @ H.transform([[3.0, 4.0]]).T  # (1 + 11)²
+    array([[144.]])
+
+    Source: Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 5.
+    """
+
+    def __init__(self, degree: int = 2, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learns the number of features and computes the coefficients; y is ignored."""
+        who = "PolynomialMap"
+        advice = "(γ x·z + c)ᵖ is an inner product for γ, c >= 0 and whole p only."
+        p = check_integer(self.degree, "degree", who, at_least=1, advice=advice)
+        gamma = check_number(self.gamma, "gamma", who, at_least=0.0, advice=advice)
+        coef0 = check_number(self.coef0, "coef0", who, at_least=0.0, advice=advice)
+        with left_as_it_was(self):
+            d = validate_data(self, X, accept_sparse="csr", dtype=FLOATS).shape[1]
+            w = np.array([coef0] * (coef0 > 0) + [gamma] * d)
+            columns = math.comb(len(w) + p - 1, p)
+            if columns > MAX_COLUMNS:
+                size = f"{columns:,}" if columns < 10**15 else f"about 10^{math.log10(columns):.0f}"
+                raise ParameterError(
+                    f"{who}: must make at most {MAX_COLUMNS:,} columns; degree={p} on {d} features makes {size}. "
+                    f"Use onkel.kernels.Polynomial(degree={p}, gamma={gamma:g}, coef0={coef0:g}), the same inner "
+                    "products without the columns, or fewer features."
+                )
+            coefficients = _coefficients(w, p)
+            if not np.isfinite(coefficients).all():
+                raise ParameterError(
+                    f"{who}: coefficients must fit float64; degree={p}, gamma={gamma:g} and coef0={coef0:g} give "
+                    "larger ones. Take a smaller degree, or scale the data instead of gamma."
+                )
+            self.coefficients_ = coefficients
+            self._degree, self._has_one = p, coef0 > 0
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """H(x) of each row: an array, or a CSR matrix where X is sparse."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        coefficients = self.coefficients_.astype(X.dtype)
+        rows = _with_one(X) if self._has_one else X
+        if not sp.issparse(rows):
+            H = _dense_monomials(rows, self._degree)
+            return np.multiply(H, coefficients, out=None if H is X else H)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        H = _csr_monomials(rows, self._degree)
+        H.data = H.data * coefficients[H.indices]  # not in place: of degree 1 they may be the caller's
+        return H
+
+    def get_feature_names_out(self, input_features: Iterable[str] | None = None) -> NDArray[np.object_]:
+        """The monomials, without their coefficients: ``1``, ``x0``, ``x0^2``, ``x0 x1``."""
+        check_is_fitted(self)
+        names = _names_in(self, input_features)
+        monomials = combinations_with_replacement(range(-self._has_one, len(names)), self._degree)  # −1 is the 1
+        return np.array([_monomial_name(factors, names) for factors in monomials], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _monomial_name(factors: tuple[int, ...], names: list[str]) -> str:
+    powers = Counter(i for i in factors if i >= 0)
+    return " ".join(names[i] if power == 1 else f"{names[i]}^{power}" for i, power in powers.items()) or "1"
+
+
+def _names_in(estimator: Any, given: Iterable[str] | None) -> list[str]:
+    """The names of the features that went in, or those that the user gives them now."""
+    known = getattr(estimator, "feature_names_in_", None)
+    if given is None:
+        return [f"x{i}" for i in range(estimator.n_features_in_)] if known is None else list(known)
+    names = list(given)
+    if known is not None and names != list(known):
+        raise ParameterError(
+            f"{type(estimator).__name__}: input_features is not equal to feature_names_in_; expected {list(known)}, "
+            f"got {names}. Leave it out."
+        )
+    if len(names) != estimator.n_features_in_:
+        raise ShapeError(
+            f"{type(estimator).__name__}: input_features should have length equal to number of features "
+            f"({estimator.n_features_in_}), got {len(names)}."
+        )
+    return names
+
+
+# ---------------------------------------------------------------- eigen features
+
+
+def _spectrum(
+    K: NDArray[Any], n_components: int | None, kernel: Kernel
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Eigenvalues of a Gram matrix that are more than rounding, the largest first, and their vectors.
+
+    Values off by 4 ε √(K_ii K_jj) move no eigenvalue by more than 4 ε tr K (Weyl), and the solver
+    adds n ε₆₄ λ_max; ε is that of K's dtype. A kernel known to be valid can lose more digits than
+    that (exp of large inner products, in float32), and its negative eigenvalues, up to √ε λ_max,
+    are then the measure of its rounding.
+    """
+    n, eps = len(K), float(np.finfo(K.dtype).eps)
+    known = kernel.is_psd is True
+    wanted = n if n_components is None or not known else min(n, n_components)  # else the lowest must be seen
+    copy = K.astype(np.float64)
+    values, U = eigh(copy, subset_by_index=[n - wanted, n - 1], overwrite_a=True, check_finite=False)
+    largest = float(np.abs(values).max())
+    tol = VALUE_ERRORS * eps * abs(float(K.trace(dtype=np.float64))) + n * EPS * largest
+    allowed = max(tol, math.sqrt(eps) * largest) if known else tol
+    asymmetry = float(np.abs(np.subtract(K, K.T, dtype=np.float64)).max())
+    if asymmetry > allowed:
+        raise GramError(
+            f"EigenMap: the Gram matrix of {kernel!r} must be symmetric; got entries K_ij and K_ji that differ by "
+            f"{asymmetry:.3g}. Take (K + K.T) / 2 if that is what you mean."
+        )
+    if values[0] < -allowed:
+        raise GramError(
+            f"EigenMap: the Gram matrix of {kernel!r} must have no negative eigenvalue, else it holds no inner "
+            f"products; got {values[0]:.3g} (the largest is {values[-1]:.3g}), and the error's witness b has bᵀKb < 0. "
+            "Take a kernel whose is_psd is True, such as RBF, or repair the matrix with onkel.gram.",
+            witness=U[:, 0].copy(),
+        )
+    keep = np.flatnonzero(values > max(tol, -values[0]))[::-1][:n_components]
+    if keep.size == 0:
+        raise GramError(
+            f"EigenMap: the Gram matrix of {kernel!r} must have a positive eigenvalue; got {largest:.3g} as the "
+            "largest, so X has no features under this kernel. Look for rows or columns of zeros."
+        )
+    return values[keep], _signed(U[:, keep])
+
+
+def _signed(U: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same columns with their free signs fixed: the first entry of nearly the largest size is positive."""
+    sizes = np.abs(U)
+    first = (sizes >= 0.9 * sizes.max(axis=0)).argmax(axis=0)
+    signed: NDArray[np.float64] = U * np.sign(U[first, np.arange(U.shape[1])])
+    return signed
+
+
+class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The features that a training set spans under a kernel.
+
+    With the training Gram matrix K = U D Uᵀ the rows of Φ = U D^½ have ΦΦᵀ = K, and any other point
+    goes to Φ(z) = k(z, X) U D^−½, its projection onto their span: with all columns Φ(z)·Φ(x) = k(z, x)
+    for every training x. Column c is the direction of the c-th largest eigenvalue. Unlike
+    scikit-learn's KernelPCA it does not centre, so that inner products remain kernel values.
+
+    Parameters
+    ----------
+    kernel : a kernel of `onkel.kernels`, or None for RBF(gamma=1 / number of features). With
+        Precomputed, X is K(train, train) in `fit` and K(new, train) in `transform`. ``kernel__gamma``
+        and the like set the kernel's own parameters.
+    n_components : ≥ 1, at most this many columns; None for all. Eigenvalues within rounding of 0,
+        4 ε tr K with ε that of the dtype of X, never make a column.
+
+    Attributes
+    ----------
+    kernel_ : the kernel in use.
+    eigenvalues_ : D, the largest first.
+    dual_coef_ : U D^−½, shape (training rows, columns): Φ(z) = Σⱼ k(z, xⱼ) dual_coef_[j]. The sign of
+        a column is fixed by its first entry that is at least 0.9 of its largest.
+    X_fit_ : a copy of the training rows; with Precomputed the numbers of the columns of K.
+    n_features_in_, feature_names_in_ : the width of X and, where it has them, its column names.
+
+    A kernel whose Gram matrix has a negative eigenvalue beyond rounding is a GramError that carries the
+    witness; with n_components, a kernel that says is_psd = True is believed.
+
+    Cost: `fit` takes n² kernel values in memory and about 9n³ operations, 4n³/3 for few components of
+    a kernel that is_psd; `transform` n kernel values a row in O(tile) memory. float32 in, float32 out.
+
+    >>> import numpy as np
+    >>> from onkel import features, kernels
+    >>> X, k = np.array([[0.0], [1.0], [2.0]]), kernels.RBF(gamma=0.5)
+    >>> Phi = features.EigenMap(k).fit_transform(X)
+    >>> np.allclose(Phi @ Phi.T, k(X))
+    True
+
+    Source: Schölkopf, Smola and Müller 1998, Nonlinear component analysis as a kernel eigenvalue problem.
+    """
+
+    def __init__(self, kernel: Kernel | None = None, n_components: int | None = None) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Finds the eigenvectors of the Gram matrix of X; y is ignored."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Φ of the training rows, as ``fit(X).transform(X)`` without a second look at the kernel."""
+        return self._fit(X)
+
+    def _fit(self, X: Any) -> NDArray[Any]:
+        who, kernel, n_components = "EigenMap", self.kernel, self.n_components
+        if not (kernel is None or isinstance(kernel, Kernel)):
+            raise KindError(
+                f"{who}: kernel must be a kernel object such as onkel.kernels.RBF(gamma=0.5), or None; got {kernel!r}."
+            )
+        if n_components is not None:
+            n_components = check_integer(n_components, "n_components", who, at_least=1, advice="None takes all.")
+        with left_as_it_was(self):
+            rows = self._rows(RBF() if kernel is None else kernel, X, reset=True)
+            if kernel is None:
+                kernel = RBF(gamma=1.0 / self.n_features_in_)
+            K = kernel(rows)
+            if not np.isfinite(K).all():
+                raise ValuesError(
+                    f"{who}: {kernel!r} must give finite values on X; got NaN or infinity. "
+                    "Scale X, or take a smaller gamma or degree."
+                )
+            eigenvalues, U = _spectrum(K, n_components, kernel)
+            self.kernel_, self.X_fit_ = kernel, _support(rows)
+            self.eigenvalues_, self.dual_coef_ = eigenvalues, U / np.sqrt(eigenvalues)
+            self._n_features_out = len(eigenvalues)
+        return (U * np.sqrt(eigenvalues)).astype(K.dtype, copy=False)
+
+    def transform(self, X: Any) -> Any:
+        """Φ(z) = k(z, X_fit_) @ dual_coef_ of each row."""
+        check_is_fitted(self)
+        rows = self._rows(self.kernel_, X, reset=False)
+        return expand(self.kernel_, rows, self.X_fit_, self.dual_coef_).astype(rows.dtype, copy=False)
+
+    def _rows(self, kernel: Kernel, X: Any, reset: bool) -> Rows:
+        if kernel.takes != "objects":
+            sparse = False if kernel.takes == "gram" else "csr"
+            X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=FLOATS, copy=reset)
+        rows = prepare(kernel, X)
+        if isinstance(rows, GramRows) and not reset:
+            rows.diagonal = None  # the diagonal of K(new, train), should that be square, is not k(x, x)
+        return rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        takes = getattr(self.kernel, "takes", "vectors")
+        tags.input_tags.pairwise = takes == "gram"
+        tags.input_tags.sparse = takes in ("vectors", "anything")
+        tags.input_tags.two_d_array = takes != "objects"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _support(rows: Rows) -> Any:
+    """What `expand` takes for S, later, when these rows are the training set."""
+    if isinstance(rows, VectorRows):
+        return rows.matrix
+    return rows.objects if isinstance(rows, ObjectRows) else np.arange(len(rows))

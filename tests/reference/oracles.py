@@ -1,0 +1,107 @@
+"""Slow, obvious twins of what the library does fast. Loops, float64, nothing clever."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gamma, kv
+
+from onkel.kernels import (
+    RBF,
+    Chi2,
+    Cosine,
+    HistogramIntersection,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
+
+
+def dot(x: NDArray, z: NDArray) -> float:
+    return math.fsum(float(a) * float(b) for a, b in zip(x, z, strict=True))
+
+
+def squared_distance(x: NDArray, z: NDArray) -> float:
+    return math.fsum((float(a) - float(b)) ** 2 for a, b in zip(x, z, strict=True))
+
+
+def matern(nu: float, length_scale: float, distance: float) -> float:
+    """Rasmussen and Williams 2006, eq. 4.14."""
+    if distance == 0:
+        return 1.0
+    if math.isinf(nu):
+        return math.exp(-0.5 * (distance / length_scale) ** 2)
+    r = math.sqrt(2 * nu) * distance / length_scale
+    return float(2 ** (1 - nu) / gamma(nu) * r**nu * kv(nu, r)) if r < 600 else 0.0
+
+
+def kernel_value(k: Kernel, x: NDArray, z: NDArray) -> float:
+    """k(x, z) of one vector kernel on two rows, by its formula."""
+    match k:
+        case Linear():
+            return dot(x, z)
+        case Polynomial():
+            return (k.gamma * dot(x, z) + k.coef0) ** k.degree
+        case Sigmoid():
+            return math.tanh(k.gamma * dot(x, z) + k.coef0)
+        case Cosine():
+            norms = math.sqrt(dot(x, x)) * math.sqrt(dot(z, z))
+            return dot(x, z) / norms if norms > 0 else 0.0
+        case RBF():
+            return math.exp(-k.gamma * squared_distance(x, z))
+        case Matern():
+            return matern(k.nu, k.length_scale, math.sqrt(squared_distance(x, z)))
+        case RationalQuadratic():
+            return (1 + squared_distance(x, z) / (2 * k.alpha * k.length_scale**2)) ** -k.alpha
+        case Laplacian():
+            return math.exp(-k.gamma * math.fsum(abs(float(a) - float(b)) for a, b in zip(x, z, strict=True)))
+        case Chi2():
+            terms = ((float(a), float(b)) for a, b in zip(x, z, strict=True))
+            return math.exp(-k.gamma * math.fsum((a - b) ** 2 / (a + b) for a, b in terms if a + b > 0))
+        case HistogramIntersection():
+            return math.fsum(min(float(a), float(b)) for a, b in zip(x, z, strict=True))
+    raise AssertionError(k)
+
+
+def gram(k: Kernel, X: NDArray, Z: NDArray) -> NDArray[np.float64]:
+    return np.array([[kernel_value(k, x, z) for z in Z] for x in X])
+
+
+def expand(k: Kernel, X: NDArray, S: NDArray, A: NDArray) -> NDArray[np.float64]:
+    """f_c(x_i) = sum_j A_jc k(x_i, s_j), one value at a time."""
+    K = gram(k, X, S)
+    return np.array([[math.fsum(K[i, j] * A[j, c] for j in range(len(S))) for c in range(A.shape[1])] for i in range(len(X))])
+
+
+# The maps of the compiled core on extended precision; t as the core hands it over (cpp/maps.h).
+
+
+def exponential_map(t: NDArray, rate: float) -> NDArray:
+    with np.errstate(over="ignore", under="ignore"):
+        return np.exp(-np.longdouble(rate) * t.astype(np.longdouble))
+
+
+def matern_map(t: NDArray, terms: int, scale: float) -> NDArray:
+    r = np.longdouble(scale) * np.sqrt(-2 * t.astype(np.longdouble))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        polynomial = [1, 1 + r, 1 + r + r * r / 3][terms - 1]
+        return np.where(r > 11000, 0, polynomial * np.exp(-r))
+
+
+def rational_quadratic_map(t: NDArray, alpha: float, scale: float) -> NDArray:
+    return (1 - 2 * np.longdouble(scale) * t.astype(np.longdouble)) ** -np.longdouble(alpha)
+
+
+def tanh_map(t: NDArray, rate: float, shift: float) -> NDArray:
+    return np.tanh(np.longdouble(rate) * t.astype(np.longdouble) + np.longdouble(shift))
+
+
+def polynomial_map(t: NDArray, degree: int, rate: float, shift: float) -> NDArray:
+    with np.errstate(over="ignore", under="ignore"):
+        return (np.longdouble(rate) * t.astype(np.longdouble) + np.longdouble(shift)) ** degree
