@@ -48,7 +48,8 @@ def machine() -> str:
         if line.startswith("model name"):
             model = line.split(":", 1)[1].strip()
             break
-    return f"{model}, {thread_count()} threads, {simd_target()}, Python {platform.python_version()}, NumPy {np.__version__}"
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
+    return f"{model}, {thread_count()} threads, {simd_target()}, {versions}"
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

@@ -75,15 +75,15 @@ template <class T> struct Job {
 };
 
 // What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of
-// scratch_bytes(job) to itself; rows per call should be a multiple of grain(job).
+// scratch_bytes(job) to itself; share(job, threads) says how many rows a call should take.
 struct Target {
   const char* name;
   void (*work32)(const Job<float>&, int64_t begin, int64_t end, void* scratch);
   void (*work64)(const Job<double>&, int64_t begin, int64_t end, void* scratch);
   int64_t (*scratch32)(const Job<float>&);
   int64_t (*scratch64)(const Job<double>&);
-  int64_t (*grain32)(const Job<float>&);
-  int64_t (*grain64)(const Job<double>&);
+  int64_t (*share32)(const Job<float>&, int64_t threads);
+  int64_t (*share64)(const Job<double>&, int64_t threads);
   void (*map32)(Map, const double* params, float* values, int64_t n);    // in place, for tests
   void (*map64)(Map, const double* params, double* values, int64_t n);
 };

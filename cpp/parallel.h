@@ -15,14 +15,14 @@ inline void run(const Target& t, const Job<float>& job, int64_t b, int64_t e, vo
 inline void run(const Target& t, const Job<double>& job, int64_t b, int64_t e, void* s) { t.work64(job, b, e, s); }
 inline int64_t scratch(const Target& t, const Job<float>& job) { return t.scratch32(job); }
 inline int64_t scratch(const Target& t, const Job<double>& job) { return t.scratch64(job); }
-inline int64_t grain(const Target& t, const Job<float>& job) { return t.grain32(job); }
-inline int64_t grain(const Target& t, const Job<double>& job) { return t.grain64(job); }
+inline int64_t share(const Target& t, const Job<float>& job, int threads) { return t.share32(job, threads); }
+inline int64_t share(const Target& t, const Job<double>& job, int threads) { return t.share64(job, threads); }
 
 // Runs the job on at most `threads` threads; each takes the next chunk of rows when it is
 // free, so that a core that is busy with something else does not hold up the rest.
 template <class T> void run_parallel(const Job<T>& job, int threads) {
   const Target& target = current_target();
-  const int64_t bytes = scratch(target, job), step = grain(target, job);
+  const int64_t bytes = scratch(target, job), step = share(target, job, threads);
   const int64_t chunks = (job.rows.n + step - 1) / step;
   if (threads > chunks) threads = int(chunks);
   std::atomic<int64_t> next{0};

@@ -153,23 +153,13 @@ template <class T> static void exact_distances(const Rows<T>& rows, int64_t i, c
   for (int v = 0; v < kPer; ++v) store(out + v * kLanes<T>, sum[v]);
 }
 
-// Looks over one row of a distance tile and takes again what lost its digits.
+// Takes again those of a row's distances that lost their digits.
 template <class T>
-ONKEL_INLINE void repair_row(const Job<T>& job, int64_t i, T start_x, const T* start_z, const T* b, T* buffer) {
-  typedef typename Simd<T>::V V;
-  constexpr int kPer = kPanel<T> / kLanes<T>;
-  bool near = false;
-#pragma GCC unroll 8
-  for (int v = 0; v < kPer; ++v) {
-    const V limit = kNear<T> * (start_x + load(start_z + v * kLanes<T>));
-    near |= any_not_less(load(buffer + v * kLanes<T>), limit);
-  }
-  if (__builtin_expect(near, 0)) {
-    alignas(64) T exact[kPanel<T>];
-    exact_distances(job.rows, i, job.panels, b, exact);
-    for (int j = 0; j < kPanel<T>; ++j)
-      if (!(buffer[j] < kNear<T> * (start_x + start_z[j]))) buffer[j] = T(-0.5) * exact[j];
-  }
+static __attribute__((noinline)) void repair_row(const Job<T>& job, int64_t i, const T* b, T start_x, const T* start_z, T* values) {
+  alignas(64) T exact[kPanel<T>];
+  exact_distances(job.rows, i, job.panels, b, exact);
+  for (int j = 0; j < kPanel<T>; ++j)
+    if (!(values[j] < kNear<T> * start_x + kNear<T> * start_z[j])) values[j] = T(-0.5) * exact[j];
 }
 
 // ---------------------------------------------------------------- finish
@@ -194,12 +184,20 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
   const int64_t c = job.c, rows = tile.rows;
   const T* weights = job.weights + tile.panel * c * kPanel<T>;
   const int64_t column = tile.panel * kPanel<T>, left = job.panels.m - column;
-  V weight[kPer];
-  if (kMode == Mode::kOneScore)
-    for (int v = 0; v < kPer; ++v) weight[v] = load(weights + v * kLanes<T>);
+  V weight[kPer], near[kPer];
+  for (int v = 0; v < kPer; ++v) {
+    if (kMode == Mode::kOneScore) weight[v] = load(weights + v * kLanes<T>);
+    if (kOp == Op::kDistance) near[v] = kNear<T> * load(aux_z + v * kLanes<T>);
+  }
   for (int64_t r = 0; r < rows; ++r) {
     T* values = tile.buffer + r * kPanel<T>;
-    if (kOp == Op::kDistance) repair_row(job, tile.first + r, tile.aux_x[r], aux_z, b, values);
+    if (kOp == Op::kDistance) {
+      const T near_x = kNear<T> * tile.aux_x[r];
+      bool repair = false;
+#pragma GCC unroll 8
+      for (int v = 0; v < kPer; ++v) repair |= any_not_less(load(values + v * kLanes<T>), near_x + near[v]);
+      if (__builtin_expect(repair, 0)) repair_row(job, tile.first + r, b, tile.aux_x[r], aux_z, values);
+    }
     V k[kPer];
 #pragma GCC unroll 8
     for (int v = 0; v < kPer; ++v) {
@@ -279,6 +277,14 @@ template <class T> static int64_t chunk_rows(const Job<T>& job) {
   const int64_t tile = kRows * job.rows.d * int64_t(sizeof(T)) + 1;
   const int64_t tiles = kChunkBytes / tile;
   return kRows * (tiles < 1 ? 1 : tiles > kMostTiles ? kMostTiles : tiles);
+}
+
+// Rows of one turn of a thread: at most a chunk, and such that all threads get as many turns.
+template <class T> static int64_t share_rows(const Job<T>& job, int64_t threads) {
+  const int64_t most = chunk_rows(job), unit = job.rows.indptr ? kSparseRows : kRows;
+  const int64_t turns = threads * ((job.rows.n + most * threads - 1) / (most * threads));
+  const int64_t share = ((job.rows.n + turns - 1) / turns + unit - 1) / unit * unit;
+  return share < most ? share : most;
 }
 
 // The thread's memory: [sums of a chunk | packed rows | aux | zeros | tile buffer]; sparse: slots, values.

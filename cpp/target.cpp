@@ -36,8 +36,8 @@ const Target target = {ONKEL_STRING(ONKEL_TARGET),
                        work<double>,
                        scratch_bytes<float>,
                        scratch_bytes<double>,
-                       chunk_rows<float>,
-                       chunk_rows<double>,
+                       share_rows<float>,
+                       share_rows<double>,
                        apply_map<float>,
                        apply_map<double>};
 

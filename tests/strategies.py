@@ -68,7 +68,7 @@ def _combinations(parts: st.SearchStrategy[Kernel]) -> st.SearchStrategy[Kernel]
         st.tuples(parts, st.sampled_from([0.5, 2.0, 3.25])).map(lambda p: p[1] * p[0]),
         st.tuples(parts, st.sampled_from([0.25, 1.0])).map(lambda p: p[0] + p[1]),
         parts.map(lambda k: k**2),
-        parts.map(lambda k: k.normalized()),
+        parts.filter(lambda k: k.is_psd is True).map(lambda k: k.normalized()),
         parts.map(lambda k: k.on([0])),
         bounded_kernels.map(lambda k: (0.5 * k).exp()),
     )

@@ -42,10 +42,10 @@ def check_finite(values: NDArray, name: str, who: str) -> None:
     bad = ~np.isfinite(values)
     if bad.any():
         first = tuple(int(i) for i in np.argwhere(bad)[0])
-        what = "NaN" if np.isnan(values[first]) else "infinity"
+        what = "a NaN" if np.isnan(values[first]) else "an infinity"
         place = f"row {first[0]}, column {first[1]}" if len(first) == 2 else f"position {first[0]}"
         raise ValuesError(
-            f"{who}: {name} must be finite; got {int(bad.sum())} NaN or infinite value(s), the first a {what} at "
+            f"{who}: {name} must be finite; got {int(bad.sum())} NaN or infinite value(s), the first {what} at "
             f"{place}. Impute or drop such rows first."
         )
 
@@ -114,7 +114,7 @@ def check_square(K: Any, *, name: str = "K", who: str) -> NDArray:
     """A dense square matrix of finite numbers."""
     matrix = check_matrix(K, name=name, who=who, sparse=False)
     if matrix.shape[0] != matrix.shape[1]:
-        raise ShapeError(f"{who}: {name} must be square; got shape {matrix.shape}. Compute it as kernel({name}-rows).")
+        raise ShapeError(f"{who}: {name} must be square; got shape {matrix.shape}. Compute it as kernel(X).")
     assert isinstance(matrix, np.ndarray)
     return matrix
 

@@ -10,10 +10,9 @@ kernel machine.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import combinations_with_replacement
 from typing import Any, Self
 
@@ -26,59 +25,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer, check_number
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.estimator import KernelParams, left_as_it_was
+from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare
-from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
+from onkel.kernels.rows import ObjectRows, Rows, VectorRows
 
 __all__ = ["EigenMap", "PolynomialMap"]
 
 FLOATS = [np.float64, np.float32]  # what sklearn's door lets pass; other numbers become the first
-EPS = float(np.finfo(np.float64).eps)
 MAX_COLUMNS = 10_000_000  # of a PolynomialMap
-# Rounding errors, in units of ε √(K_ii K_jj), that a kernel value may carry.
-VALUE_ERRORS = 4.0
-
-
-# ---------------------------------------------------------------- what every estimator of onkel shares
-
-
-class KernelParams:
-    """Lets ``set_params(kernel__gamma=2.0)`` build a new kernel, since kernels are frozen values.
-
-    A mixin to stand before BaseEstimator, whose `get_params` already lists ``kernel__gamma``.
-    """
-
-    def set_params(self, **params: Any) -> Self:
-        """Sets parameters of the estimator and, as ``kernel__<name>``, of its kernel.
-
-        A kernel given in the same call is taken first; on an error nothing is set.
-        """
-        changes: dict[str, dict[str, Any]] = {}
-        for key in [key for key in params if "__" in key]:
-            name, _, rest = key.partition("__")
-            part = params.get(name, getattr(self, name, None))
-            if isinstance(part, Kernel):
-                changes.setdefault(name, {})[rest] = params.pop(key)
-            elif hasattr(self, name) and not hasattr(part, "set_params"):
-                raise ParameterError(
-                    f"{type(self).__name__}: {key} needs {name} to be a kernel object; it is {part!r}. "
-                    f"Set both: set_params({name}=RBF(), {key}=…)."
-                )
-        for name, change in changes.items():
-            params[name] = params.get(name, getattr(self, name)).with_params(**change)
-        super().set_params(**params)  # type: ignore[misc]
-        return self
-
-
-@contextlib.contextmanager
-def left_as_it_was(estimator: object) -> Iterator[None]:
-    """On an error inside the block the estimator is again what it was before it."""
-    before = vars(estimator).copy()
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
 
 
 # ---------------------------------------------------------------- polynomials
@@ -297,19 +252,18 @@ def _spectrum(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Eigenvalues of a Gram matrix that are more than rounding, the largest first, and their vectors.
 
-    Values off by 4 ε √(K_ii K_jj) move no eigenvalue by more than 4 ε tr K (Weyl), and the solver
-    adds n ε₆₄ λ_max; ε is that of K's dtype. A kernel known to be valid can lose more digits than
-    that (exp of large inner products, in float32), and its negative eigenvalues, up to √ε λ_max,
-    are then the measure of its rounding.
+    A kernel known to be valid can lose more digits than `gram.rounding` allows for (exp of large
+    inner products, in float32), and its negative eigenvalues, up to √ε λ_max, are then the measure
+    of its rounding.
     """
-    n, eps = len(K), float(np.finfo(K.dtype).eps)
+    n = len(K)
     known = kernel.is_psd is True
     wanted = n if n_components is None or not known else min(n, n_components)  # else the lowest must be seen
     copy = K.astype(np.float64)
     values, U = eigh(copy, subset_by_index=[n - wanted, n - 1], overwrite_a=True, check_finite=False)
     largest = float(np.abs(values).max())
-    tol = VALUE_ERRORS * eps * abs(float(K.trace(dtype=np.float64))) + n * EPS * largest
-    allowed = max(tol, math.sqrt(eps) * largest) if known else tol
+    tol = rounding(K.dtype, n, abs(float(K.trace(dtype=np.float64))), largest)
+    allowed = max(tol, math.sqrt(np.finfo(K.dtype).eps) * largest) if known else tol
     asymmetry = float(np.abs(np.subtract(K, K.T, dtype=np.float64)).max())
     if asymmetry > allowed:
         raise GramError(
@@ -329,15 +283,7 @@ def _spectrum(
             f"EigenMap: the Gram matrix of {kernel!r} must have a positive eigenvalue; got {largest:.3g} as the "
             "largest, so X has no features under this kernel. Look for rows or columns of zeros."
         )
-    return values[keep], _signed(U[:, keep])
-
-
-def _signed(U: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same columns with their free signs fixed: the first entry of nearly the largest size is positive."""
-    sizes = np.abs(U)
-    first = (sizes >= 0.9 * sizes.max(axis=0)).argmax(axis=0)
-    signed: NDArray[np.float64] = U * np.sign(U[first, np.arange(U.shape[1])])
-    return signed
+    return values[keep], fixed_signs(U[:, keep])
 
 
 class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -428,10 +374,7 @@ class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if kernel.takes != "objects":
             sparse = False if kernel.takes == "gram" else "csr"
             X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=FLOATS, copy=reset)
-        rows = prepare(kernel, X)
-        if isinstance(rows, GramRows) and not reset:
-            rows.diagonal = None  # the diagonal of K(new, train), should that be square, is not k(x, x)
-        return rows
+        return prepare(kernel, X, itself=reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

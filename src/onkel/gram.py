@@ -184,11 +184,23 @@ def _check_tol(tol: float | None, who: str) -> float | None:
 
 
 def _default_tol(K: Any, eigenvalues: NDArray[np.float64]) -> float:
-    """4 ε Σ|λ| + n ε₆₄ max|λ|; K as the user gave it, for its dtype."""
-    dtype = np.asarray(K).dtype
-    eps = max(EPS, float(np.finfo(dtype).eps)) if dtype.kind == "f" else EPS
+    """`rounding`, for the dtype of K as the user gave it."""
     sizes = np.abs(eigenvalues)
-    return float(VALUE_ERRORS * eps * sizes.sum() + len(sizes) * EPS * sizes.max())
+    return rounding(np.asarray(K).dtype, len(sizes), float(sizes.sum()), float(sizes.max()))
+
+
+def rounding(dtype: np.dtype, n: int, trace: float, largest: float) -> float:
+    """What an eigenvalue of a Gram matrix may be off: 4 ε tr K + n ε₆₄ λ_max (see `check`)."""
+    eps = max(EPS, float(np.finfo(dtype).eps)) if dtype.kind == "f" else EPS
+    return VALUE_ERRORS * eps * trace + n * EPS * largest
+
+
+def fixed_signs(U: NDArray[Any]) -> NDArray[Any]:
+    """The same columns with their free signs fixed: the first entry of nearly the largest size is positive."""
+    sizes = np.abs(U)
+    first = (sizes >= 0.9 * sizes.max(axis=0)).argmax(axis=0)
+    signed: NDArray[Any] = U * np.sign(U[first, np.arange(U.shape[1])])
+    return signed
 
 
 # ---------------------------------------------------------------- repair and features
@@ -257,10 +269,7 @@ def features(K: Any, tol: float | None = None) -> NDArray[Any]:
             witness=report.witness,
         )
     keep = np.flatnonzero(eigenvalues > tol)[::-1]
-    Phi: NDArray[Any] = U[:, keep] * np.sqrt(eigenvalues[keep])  # (n, rank)
-    sizes = np.abs(Phi)
-    first = (sizes >= 0.9 * sizes.max(axis=0)).argmax(axis=0)
-    Phi *= np.sign(Phi[first, np.arange(len(keep))])
+    Phi = fixed_signs(U[:, keep] * np.sqrt(eigenvalues[keep]))  # (n, rank)
     return Phi.astype(matrix.dtype, copy=False)
 
 

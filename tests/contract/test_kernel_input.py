@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onkel.errors import InputError, KindError, OnkelError, ParameterError, ShapeError, ValuesError
+from onkel.errors import GramError, InputError, KindError, OnkelError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import (
     RBF,
     Chi2,
@@ -85,6 +85,9 @@ CALLS = [
     (lambda: Custom(len, takes="objects")([]), ShapeError, "at least one object"),
     (lambda: RBF().with_params(degree=2), ParameterError, "RBF has no parameter 'degree'; it has gamma"),
     (lambda: (RBF() + Linear()).with_params(k3__gamma=1.0), ParameterError, "has no parameter 'k3'"),
+    (lambda: (2 * RBF()).with_params(kernel="rbf"), KindError, "needs kernels such as RBF"),
+    (lambda: (RBF() + Linear()).with_params(kernels=3), KindError, "must be a tuple of kernels; got 3"),
+    (lambda: Sigmoid(coef0=-9.0).normalized()(X), GramError, r"needs k\(x, x\) >= 0.*gives -1"),
     (lambda: expand(RBF(), X, X, [1.0]), ShapeError, r"A must have shape \(3,\) or \(3, outputs\).*got \(1,\)"),
     (lambda: expand(RBF(), X, X, [1.0, np.nan, 0.0]), ValuesError, "A must be finite.*position 1"),
     (lambda: expand(RBF(), X, X, ["a", "b", "c"]), KindError, "A must hold real numbers"),

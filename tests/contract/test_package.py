@@ -83,7 +83,9 @@ def test_the_number_of_threads_follows_the_environment(monkeypatch):
     monkeypatch.setenv("ONKEL_NUM_THREADS", "5")
     assert thread_count() == 5
     monkeypatch.setenv("ONKEL_NUM_THREADS", "many")
-    with pytest.raises(ParameterError, match="ONKEL_NUM_THREADS must be a whole number of threads, 1 or more; got 'many'"):
+    with pytest.raises(
+        ParameterError, match="ONKEL_NUM_THREADS must be a whole number of threads, 1 or more; got 'many'"
+    ):
         thread_count()
 
 

@@ -101,10 +101,13 @@ def test_prepared_support_larger_than_a_block_keeps_its_panels(monkeypatch, dens
 def test_the_density_is_seen(monkeypatch):
     calls = []
     native = onkel.kernels.vector._native
+
+    def spied(name):
+        product = getattr(native, name)
+        return lambda *arguments: (calls.append(name), product(*arguments))[1]
+
     for name in ("product_dense", "product_csr"):
-        monkeypatch.setattr(
-            native, name, lambda *a, _f=getattr(native, name), _n=name: (calls.append(_n), _f(*a))[1], raising=True
-        )
+        monkeypatch.setattr(native, name, spied(name))
     sparse, dense = draw_points(Linear(), 40, 50, 0, density=0.1), draw_points(Linear(), 40, 50, 0)
     for X in (sparse, as_csr(sparse), dense, as_csr(dense)):
         RBF()(X)
@@ -114,7 +117,7 @@ def test_the_density_is_seen(monkeypatch):
 def test_a_sparse_product_needs_no_memory_for_features_that_do_not_occur():
     wide = sp.csr_array(([1.0, 2.0, 3.0, 4.0], [5, 2_000_000_000, 5, 7], [0, 2, 4]), shape=(2, 2_000_000_001))
     np.testing.assert_array_equal(Linear()(wide[:, :100]), [[1.0, 3.0], [3.0, 25.0]])
-    rows = prepare(RBF(), wide[:, : 10_000_000])
+    rows = prepare(RBF(), wide[:, :10_000_000])
     assert rows.panels(True).values.nbytes < 10_000
     np.testing.assert_allclose(RBF(gamma=0.1)(rows, rows), [[1, np.exp(-2.0)], [np.exp(-2.0), 1]], rtol=1e-14)
 

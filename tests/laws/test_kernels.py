@@ -15,6 +15,7 @@ from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, scales
 
 import onkel.kernels
 from onkel._core import simd
+from onkel.errors import ShapeError
 from onkel.kernels import RBF, Constant, Custom, Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 
 NAMES = vars(onkel.kernels)
@@ -121,8 +122,7 @@ def test_a_kernel_survives_pickle_copy_and_clone(kernel):
 
 @given(kernels)
 def test_with_params_rebuilds_a_kernel_from_its_params(kernel):
-    params = {name: value for name, value in kernel.get_params(deep=False).items()}
-    assert kernel.with_params(**params) == kernel
+    assert kernel.with_params(**kernel.get_params(deep=False)) == kernel
     nested = {name: value for name, value in kernel.get_params().items() if isinstance(value, float)}
     assert kernel.with_params(**nested) == kernel
 
@@ -132,6 +132,13 @@ def test_with_params_changes_one_part_and_leaves_the_kernel_as_it_was():
     changed = kernel.with_params(kernel__k1__gamma=5.0)
     assert changed == 2.0 * (RBF(gamma=5.0) + Linear())
     assert kernel == 2.0 * (RBF(gamma=1.0) + Linear())
+
+
+def test_with_params_flattens_like_the_algebra():
+    assert (2 * RBF()).with_params(factor=1.0) == RBF()
+    assert (RBF() ** 2).with_params(exponent=1) == RBF()
+    assert (2 * RBF()).with_params(kernel=3 * Linear()) == 6 * Linear()
+    assert (RBF() + Linear()).with_params(kernels=(RBF() + 1.0, Linear())) == RBF() + 1.0 + Linear()
 
 
 @given(scales, shapes, seeds)
@@ -242,6 +249,8 @@ def test_precomputed_composes_like_any_kernel():
     np.testing.assert_allclose(k(K[:2], [4, 1]), ((2 * K + 1) ** 2)[:2][:, [4, 1]])
     np.testing.assert_allclose(Precomputed().normalized()(4.0 * K), K)
     np.testing.assert_array_equal(Precomputed().diag(K), np.diag(K))
+    with pytest.raises(ShapeError, match="known only of a square Gram matrix"):
+        Precomputed().normalized()(K, [0, 1, 2, 3, 4, 5])  # these rows may be other points
 
 
 def test_custom_pairs_blocks_and_objects_agree():

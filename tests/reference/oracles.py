@@ -76,7 +76,9 @@ def gram(k: Kernel, X: NDArray, Z: NDArray) -> NDArray[np.float64]:
 def expand(k: Kernel, X: NDArray, S: NDArray, A: NDArray) -> NDArray[np.float64]:
     """f_c(x_i) = sum_j A_jc k(x_i, s_j), one value at a time."""
     K = gram(k, X, S)
-    return np.array([[math.fsum(K[i, j] * A[j, c] for j in range(len(S))) for c in range(A.shape[1])] for i in range(len(X))])
+    return np.array(
+        [[math.fsum(K[i, j] * A[j, c] for j in range(len(S))) for c in range(A.shape[1])] for i in range(len(X))]
+    )
 
 
 # The maps of the compiled core on extended precision; t as the core hands it over (cpp/maps.h).

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel.checks import check_columns, check_finite, check_integer, check_matrix, check_number
-from onkel.errors import KindError, ShapeError
+from onkel.errors import GramError, KindError, ShapeError
 from onkel.kernels.kernel import Kernel, Takes, same_kind
 from onkel.kernels.rows import ObjectRows, Rows, VectorRows
 
@@ -71,6 +72,8 @@ class _Several(Kernel):
     kernels: tuple[Kernel, ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.kernels, (tuple, list)) or len(self.kernels) == 0:
+            raise KindError(f"{type(self).__name__}: kernels must be a tuple of kernels; got {self.kernels!r}.")
         object.__setattr__(self, "kernels", tuple(self.kernels))
         same_kind(self.kernels, type(self).__name__.lower())
 
@@ -107,6 +110,9 @@ class Sum(_Several):
     def __repr__(self) -> str:
         return " + ".join(repr(k.value) if isinstance(k, Constant) else repr(k) for k in self.kernels)
 
+    def _flat(self) -> Kernel:
+        return reduce(add, self.kernels)
+
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self._combined(x, z, out, np.add)
 
@@ -123,6 +129,9 @@ class Product(_Several):
 
     def __repr__(self) -> str:
         return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in self.kernels)
+
+    def _flat(self) -> Kernel:
+        return reduce(multiply, self.kernels)
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self._combined(x, z, out, np.multiply)
@@ -167,6 +176,9 @@ def multiply(left: Kernel, right: Kernel) -> Kernel:
 class _One(Kernel):
     kernel: Kernel
 
+    def __post_init__(self) -> None:
+        same_kind((self.kernel,), type(self).__name__.lower())
+
     @property
     def takes(self) -> Takes:
         return self.kernel.takes
@@ -189,7 +201,11 @@ class Multiple(_One):
     factor: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "factor", check_number(self.factor, "the factor", "a multiple of a kernel"))
+
+    def _flat(self) -> Kernel:
+        return multiple(self.factor, self.kernel)
 
     def __repr__(self) -> str:
         return f"{self.factor!r} * {f'({self.kernel!r})' if isinstance(self.kernel, Sum) else repr(self.kernel)}"
@@ -230,7 +246,11 @@ class Power(_One):
     exponent: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "exponent", _exponent(self.exponent))
+
+    def _flat(self) -> Kernel:
+        return power(self.kernel, self.exponent)
 
     def __repr__(self) -> str:
         return f"{_wrapped(self.kernel)} ** {self.exponent}"
@@ -293,7 +313,12 @@ class Normalized(_One):
 
         def scale() -> NDArray[np.float64]:
             diagonal = self.kernel._diag(x)
-            return np.divide(1.0, np.sqrt(np.abs(diagonal)), out=np.zeros(len(x)), where=diagonal != 0)
+            if diagonal.min() < 0:
+                raise GramError(
+                    f"normalized() needs k(x, x) >= 0, a squared length; {self.kernel!r} gives {diagonal.min():.3g}. "
+                    "Take a kernel whose is_psd is True."
+                )
+            return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(x)), where=diagonal > 0)
 
         return x.keep((self, "scale"), scale)
 
@@ -409,6 +434,7 @@ class On(_Elsewhere):
     columns: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.kernel.takes not in ("vectors", "anything"):
             raise KindError(f"on(columns) needs a kernel on vectors; {self.kernel!r} takes {self.kernel.takes}.")
         object.__setattr__(self, "columns", check_columns(self.columns, "on(columns)"))

@@ -64,7 +64,7 @@ class Kernel(ABC):
         """k(xᵢ, xᵢ) for each row, without the Gram matrix."""
         from onkel.kernels.tiles import prepare
 
-        rows = prepare(self, X)
+        rows = prepare(self, X, itself=True)
         return self._diag(rows).astype(rows.dtype, copy=False)
 
     @property
@@ -118,13 +118,17 @@ class Kernel(ABC):
             )
         kernel: Kernel = dataclasses.replace(self, **own)
         parts = {name: kernel._parts()[name].with_params(**changes) for name, changes in nested.items()}
-        return kernel._with_parts(parts) if parts else kernel
+        return (kernel._with_parts(parts) if parts else kernel)._flat()
 
     def _parts(self) -> dict[str, Kernel]:
         return {}
 
     def _with_parts(self, parts: dict[str, Kernel]) -> Kernel:
         return dataclasses.replace(self, **parts)
+
+    def _flat(self) -> Kernel:
+        """The same kernel as the algebra would have built it."""
+        return self
 
     def __sklearn_clone__(self) -> Self:
         return self  # frozen: a copy would be the same value
@@ -199,7 +203,10 @@ def _is_number(value: object) -> bool:
 
 
 def same_kind(kernels: Sequence[Kernel], what: str) -> Takes:
-    """What all the parts of a combination take; refuses a mixture."""
+    """What all the parts of a combination take; refuses a mixture, and what is no kernel."""
+    for kernel in kernels:
+        if not isinstance(kernel, Kernel):
+            raise KindError(f"a {what} needs kernels such as RBF(gamma=1.0); got {kernel!r}.")
     kinds = {k.takes for k in kernels} - {"anything"}
     if len(kinds) > 1:
         listed = ", ".join(f"{k!r} takes {k.takes}" for k in kernels)

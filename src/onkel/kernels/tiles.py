@@ -28,22 +28,23 @@ from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
 
 __all__ = ["expand", "gram", "prepare"]
 
-BLOCK_BYTES = 32 << 20  # of the packed support
+BLOCK_BYTES = 16 << 20  # of the packed support
 # Support vectors in a block come in multiples of this: where the core moves its sums to float64.
 BLOCK_COLUMNS = 512
 # One native call should last about this long, at a rate of multiply-adds per second and thread
 # that slow machines of each kind reach.
-SLAB_SECONDS = 0.04
-RATES = {"baseline": 5e9, "avx2": 2.5e10, "avx512": 3e10}
+SLAB_SECONDS = 0.08
+RATES = {"baseline": 6e9, "avx2": 3e10, "avx512": 4e10}
 SLAB_BYTES = 16 << 20  # of the slab's own rows, should they need a copy
 GRAM_VALUES = 1 << 22  # of a slab, where they are stored: a composed kernel needs as many again
 
 
-def prepare(kernel: Kernel, X: Any, *, name: str = "X") -> Rows:
+def prepare(kernel: Kernel, X: Any, *, name: str = "X", itself: bool = False) -> Rows:
     """Rows that have passed the door and keep what `kernel` computes about them.
 
     The rows may be sliced, and given to `expand` and to kernels in place of an array. They refer to
-    the caller's memory: do not change it meanwhile.
+    the caller's memory: do not change it meanwhile. With a `Precomputed` kernel, `itself` says that
+    X is the Gram matrix of its rows with themselves, so that its diagonal is k(x, x).
     """
     if isinstance(X, Rows):
         return X
@@ -51,9 +52,10 @@ def prepare(kernel: Kernel, X: Any, *, name: str = "X") -> Rows:
     if kernel.takes == "objects":
         return _objects(X, name, who)
     if kernel.takes == "gram":
-        block = np.asarray(check_matrix(X, name=name, who=who, sparse=False))
-        diagonal = block.diagonal() if block.shape[0] == block.shape[1] else None
-        return GramRows(block, None, diagonal)
+        if itself:
+            block = check_square(X, name=name, who=who)
+            return GramRows(block, None, block.diagonal())
+        return GramRows(np.asarray(check_matrix(X, name=name, who=who, sparse=False)), None, None)
     rows = VectorRows(check_matrix(X, name=name, who=who))
     kernel._check_rows(rows, name)
     return rows
@@ -71,7 +73,7 @@ def _objects(X: Any, name: str, who: str) -> ObjectRows:
 
 def _prepare_two(kernel: Kernel, X: Any, Z: Any, name: str) -> tuple[Rows, Rows]:
     """Both sides of a product, of one dtype and one number of features."""
-    x = prepare(kernel, X)
+    x = prepare(kernel, X, itself=Z is None)
     if kernel.takes == "gram":
         assert isinstance(x, GramRows)
         return x, _gram_columns(x, Z, name)
@@ -95,7 +97,6 @@ def _gram_columns(x: GramRows, Z: Any, name: str) -> GramRows:
         return Z
     count = x.block.shape[1]
     if Z is None:
-        check_square(x.block, name="X", who="Precomputed")
         columns = np.arange(count)
     else:
         columns = np.asarray(Z)
@@ -190,7 +191,7 @@ def expand(
     tile : rows and support vectors of a tile, where the automatic choice will not do. The scores
         do not depend on it but for the rounding of the last digits.
 
-    Cost: n · m kernel values; memory for one block of packed support (32 MB).
+    Cost: n · m kernel values; memory for one block of packed support (16 MB).
 
     >>> from onkel.kernels import Polynomial, expand
     >>> expand(Polynomial(degree=2), X=[[1.0], [2.0]], S=[[1.0], [0.0]], A=[1.0, -1.0])
