@@ -1,0 +1,95 @@
+"""What a newcomer does in the first hour: the README, the demo, the examples, a pipeline."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from onkel import EigenMap, gram
+from onkel.kernels import RBF, Linear, Precomputed, expand
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_readme_shows_what_happens():
+    results = doctest.testfile(str(ROOT / "README.md"), module_relative=False, encoding="utf-8")
+    assert results.attempted >= 8
+    assert results.failed == 0
+
+
+def test_the_readme_and_the_makefile_name_the_two_commands():
+    readme, makefile = (ROOT / "README.md").read_text("utf-8"), (ROOT / "Makefile").read_text("utf-8")
+    for command in ("demo", "test"):
+        assert f"make {command}" in readme
+        assert re.search(rf"^{command}:", makefile, flags=re.MULTILINE)
+
+
+def run_example(name: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / name, *arguments], capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_demo_prints_a_table_and_draws_a_picture(tmp_path):
+    picture = tmp_path / "demo.png"
+    printed = run_example("demo.py", str(picture))
+    rows = {line[:20].strip(): line[20:].split() for line in printed.splitlines() if "e+" in line or "e-" in line}
+    assert rows["Gaussian"][:2] == ["yes", "yes"]
+    assert rows["sigmoid"][:2] == ["no", "NO"]
+    assert rows["exp(-|x - z|^4)"][:2] == ["unknown", "NO"]
+    assert rows["linear"][3] == "61"  # 64 pixels, three of them always empty
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_lesson_on_explicit_maps_runs():
+    assert "H(x)·H(z) = (1 + x·z)²" in run_example("explicit_map.py")
+
+
+def test_scores_of_a_fitted_svc_are_an_expansion():
+    X, y = load_digits(return_X_y=True)
+    X, y = X / 16.0, y == 8
+    train, test, labels, _ = train_test_split(X, y, random_state=0)
+    svc = SVC(gamma=0.2).fit(train, labels)
+    ours = expand(RBF(gamma=0.2), test, svc.support_vectors_, svc.dual_coef_.T)[:, 0] + svc.intercept_
+    np.testing.assert_allclose(ours, svc.decision_function(test), rtol=1e-9, atol=1e-9)
+
+
+def test_a_gram_matrix_goes_from_kernel_to_doctor_to_svc():
+    X, y = load_digits(n_class=2, return_X_y=True)
+    K = (RBF(gamma=1e-3) + 1e-4 * Linear())(X)
+    assert gram.check(K).valid
+    svc = SVC(kernel="precomputed").fit(gram.normalize(K), y)
+    assert svc.score(gram.normalize(K), y) == 1.0
+    np.testing.assert_allclose(
+        expand(Precomputed(), K, svc.support_, np.ones(len(svc.support_))), K[:, svc.support_].sum(1)
+    )
+
+
+def test_a_grid_search_finds_the_kernels_width():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:400] / 16.0, y[:400]
+    search = GridSearchCV(
+        make_pipeline(EigenMap(RBF(), n_components=80), RidgeClassifier()),
+        {"eigenmap__kernel__gamma": [1e-6, 0.1, 50.0]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_params_ == {"eigenmap__kernel__gamma": 0.1}
+    assert search.best_score_ > 0.9
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"])
+def test_the_papers_are_there(name):
+    assert (ROOT / name).stat().st_size > 500
