@@ -118,7 +118,7 @@ def _csr_monomials(X: Any, p: int) -> Any:
 def _with_one(X: Any) -> Any:
     """The rows with a 1 in front."""
     one = np.ones((X.shape[0], 1), dtype=X.dtype)
-    return sp.hstack([type(X)(one), X], format="csr") if sp.issparse(X) else np.hstack([one, X])
+    return type(X)(sp.hstack([type(X)(one), X], format="csr")) if sp.issparse(X) else np.hstack([one, X])
 
 
 class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -227,7 +227,7 @@ def nearest_psd(K: Any) -> NDArray[Any]:
     """
     matrix = check_square(K, who="gram.nearest_psd")
     G = _symmetric_part(matrix)
-    eigenvalues, U = scipy.linalg.eigh(G, driver="evd", check_finite=False)
+    eigenvalues, U = np.linalg.eigh(G)
     if eigenvalues[0] < 0:
         positive = eigenvalues > 0
         Phi = U[:, positive] * np.sqrt(eigenvalues[positive])  # (n, positive eigenvalues)
@@ -259,7 +259,7 @@ def features(K: Any, tol: float | None = None) -> NDArray[Any]:
     who = "gram.features"
     tol = _check_tol(tol, who)
     matrix = check_square(K, who=who)
-    eigenvalues, U = scipy.linalg.eigh(_symmetric_part(matrix), driver="evd", check_finite=False)
+    eigenvalues, U = np.linalg.eigh(_symmetric_part(matrix))
     tol = _default_tol(K, eigenvalues) if tol is None else tol
     report = _report(matrix, eigenvalues, lambda: np.ascontiguousarray(U[:, 0]), tol)
     if not report.valid:
