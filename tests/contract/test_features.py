@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.features import EigenMap, PolynomialMap
@@ -28,15 +27,6 @@ def rings(n=80):
     y = np.arange(n) % 2
     angle = rng.uniform(0, 2 * np.pi, n)
     return (1.0 + y)[:, None] * np.c_[np.cos(angle), np.sin(angle)] + 0.05 * rng.normal(size=(n, 2)), y
-
-
-battery = parametrize_with_checks(MAPS).mark
-
-
-# A list, since scikit-learn 1.6 gives a generator, of which pytest 9 warns.
-@pytest.mark.parametrize(battery.args[0], list(battery.args[1]), **battery.kwargs)
-def test_scikit_learn_finds_nothing_wrong(estimator, check):
-    check(estimator)
 
 
 # ---------------------------------------------------------------- parameters

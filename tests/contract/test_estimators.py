@@ -1,0 +1,59 @@
+"""Every estimator of the registry against scikit-learn's whole battery of checks."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import sklearn
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import onkel
+from onkel import registry
+from onkel.kernels import Linear, Matern
+
+# With default parameters, and with others where they take another way through the code.
+OTHERS = {"EigenMap": [{"kernel": Matern(nu=1.5) + 0.1 * Linear(), "n_components": 5}]}
+INSTANCES = [
+    getattr(onkel, entry.name)(**params)
+    for entry in registry.estimators()
+    for params in [{}, *OTHERS.get(entry.name, [])]
+]
+# How many checks scikit-learn has for one of each: a battery that shrinks would pass unseen.
+CHECKS = {
+    (1, 6): {"EigenMap": 46, "PolynomialMap": 46},
+    (1, 9): {"EigenMap": 47, "PolynomialMap": 47},
+}
+
+battery = parametrize_with_checks(INSTANCES).mark
+CASES = list(battery.args[1])  # scikit-learn 1.6 gives a generator, of which pytest 9 warns
+
+
+@pytest.mark.parametrize(battery.args[0], CASES, **battery.kwargs)
+def test_scikit_learn_finds_nothing_wrong(estimator, check):
+    check(estimator)
+
+
+def test_the_battery_has_as_many_checks_as_scikit_learn_has():
+    version = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+    expected = CHECKS.get(version)
+    if expected is None:
+        pytest.skip(f"the checks of scikit-learn {sklearn.__version__} have not been counted")
+    found = {
+        name: sum(type(getattr(case, "values", case)[0]).__name__ == name for case in CASES)
+        // (1 + len(OTHERS.get(name, [])))
+        for name in expected
+    }
+    assert found == expected
+
+
+@pytest.mark.parametrize("entry", registry.estimators(), ids=lambda entry: entry.name)
+def test_every_estimator_keeps_the_promises_of_its_entry(entry):
+    estimator = getattr(onkel, entry.name)
+    assert hasattr(estimator, "transform") == (entry.task == "transform")
+    assert all(hasattr(estimator, name) for name in ("partial_fit", "learn_one", "predict_one")) == entry.online
+    documented = inspect.getdoc(estimator)
+    for part in ("Parameters\n", "Cost:", ">>> ", "Source:"):
+        assert part in documented
+    for parameter in inspect.signature(estimator).parameters:
+        assert f"\n{parameter} : " in documented
