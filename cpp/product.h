@@ -172,7 +172,7 @@ template <class T> struct Tile {  // rows x one panel, summed and waiting in the
   T* sums;              // (rows, c, kLanes): the lanes' sums of the scores
 };
 
-enum class Mode { kOneScore, kScores, kGram };
+enum class Mode { kOneScore, kScores, kGram, kColumns };
 
 // Applies the map to the tile and adds it to the sums, or stores it.
 template <class T, Op kOp, class Function, Mode kMode> static void finish_as(const Job<T>& job, const Tile<T>& tile) {
@@ -218,6 +218,9 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
         for (int v = 0; v < kPer; ++v) s += k[v] * load(weights + o * kPanel<T> + v * kLanes<T>);
         store(sums + o * kLanes<T>, s);
       }
+    } else if (kMode == Mode::kColumns) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kPer; ++v) store(values + v * kLanes<T>, k[v]);
     } else {
       T* out = job.gram + (tile.first + r) * job.ld + column;
       T* whole = left >= kPanel<T> ? out : values;
@@ -227,12 +230,18 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
         for (int64_t l = 0; l < left; ++l) out[l] = values[l];
     }
   }
+  if (kMode == Mode::kColumns)
+    for (int64_t j = 0; j < kPanel<T> && j < left; ++j) {
+      T* out = job.gram + (column + j) * job.ld + tile.first;
+      for (int64_t r = 0; r < rows; ++r) out[r] = tile.buffer[r * kPanel<T> + j];
+    }
 }
 
 template <class T> using Finish = void (*)(const Job<T>&, const Tile<T>&);
 
 template <class T, Op kOp, class Function> static Finish<T> finish(const Job<T>& job) {
-  if (!job.scores) return finish_as<T, kOp, Function, Mode::kGram>;
+  if (job.gram && job.by_column) return finish_as<T, kOp, Function, Mode::kColumns>;
+  if (job.gram) return finish_as<T, kOp, Function, Mode::kGram>;
   if (job.c == 1) return finish_as<T, kOp, Function, Mode::kOneScore>;
   return finish_as<T, kOp, Function, Mode::kScores>;
 }
@@ -262,14 +271,15 @@ template <class T> static Finish<T> finish_of(const Job<T>& job) {
 
 template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, int64_t rows) {
   if (!job.scores) return;
-  for (int64_t i = 0; i < rows * job.c; ++i) {
-    double total = 0;
-    for (int l = 0; l < kLanes<T>; ++l) {
-      total += double(sums[i * kLanes<T> + l]);
-      sums[i * kLanes<T> + l] = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t o = 0; o < job.c; ++o, sums += kLanes<T>) {
+      double total = 0;
+      for (int l = 0; l < kLanes<T>; ++l) {
+        total += double(sums[l]);
+        sums[l] = 0;
+      }
+      job.scores[(first + r) * job.score_row + o * job.score_column] += total;
     }
-    job.scores[first * job.c + i] += total;
-  }
 }
 
 template <class T> static int64_t chunk_rows(const Job<T>& job) {
@@ -289,15 +299,14 @@ template <class T> static int64_t share_rows(const Job<T>& job, int64_t threads)
 
 // The thread's memory: [sums of a chunk | packed rows | aux | zeros | tile buffer]; sparse: slots, values.
 constexpr int64_t round64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-template <class T> static int64_t widest_rows(const Job<T>& job) {  // non-zeros of a sparse chunk
+// The most non-zeros of a sparse chunk, wherever it begins: it lies within two windows of its length.
+template <class T> static int64_t widest_rows(const Job<T>& job) {
   int64_t widest = 0;
-  if (job.rows.indptr) {
-    const int64_t step = chunk_rows(job);
-    for (int64_t i = 0; i < job.rows.n; i += step) {
-      const int64_t end = i + step < job.rows.n ? i + step : job.rows.n;
-      const int64_t count = job.rows.indptr[end] - job.rows.indptr[i];
-      if (count > widest) widest = count;
-    }
+  const int64_t step = chunk_rows(job), n = job.rows.n;
+  for (int64_t i = 0; i < n; i += step) {
+    const int64_t end = i + 2 * step < n ? i + 2 * step : n;
+    const int64_t count = job.rows.indptr[end] - job.rows.indptr[i];
+    if (count > widest) widest = count;
   }
   return widest;
 }

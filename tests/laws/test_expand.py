@@ -45,6 +45,22 @@ def test_scores_have_the_same_bits_from_csr_and_dense_rows(kernel, shape, seed, 
     np.testing.assert_array_equal(expand(kernel, as_csr(X), as_csr(S), A), expand(kernel, X, S, A))
 
 
+@pytest.mark.parametrize("n", [70, 110, 600, 1000])
+@pytest.mark.parametrize("threads", ["1", "2", "3"])
+def test_rows_of_very_different_lengths_find_room_wherever_a_threads_share_begins(n, threads, monkeypatch):
+    monkeypatch.setenv("ONKEL_NUM_THREADS", threads)
+    rng = np.random.default_rng(n)
+    heavy = rng.integers(0, n, size=1 + n // 60)
+    X = rng.random((n, 400)) * (rng.random((n, 400)) < 0.01)
+    for row in heavy:  # a few dozen full rows in a row, here and there
+        X[row : row + 30] = rng.random((len(X[row : row + 30]), 400))
+    X[: n // 2] = 0
+    A = rng.standard_normal(50)
+    S = as_csr(rng.random((50, 400)))
+    for kernel in (Linear(), RBF(gamma=0.01)):
+        np.testing.assert_array_equal(expand(kernel, as_csr(X), S, A), expand(kernel, X, S.toarray(), A))
+
+
 @pytest.mark.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=repr)
 @pytest.mark.parametrize("m", [1, 31, 32, 33, 600])
 @pytest.mark.parametrize("d", [1, 9, 40])
