@@ -12,6 +12,7 @@
 
 #include "pack.h"
 #include "parallel.h"
+#include "pass.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -44,7 +45,7 @@ template <class T>
 void product(onkel::Rows<T> rows, int op, int map, const std::vector<double>& params, const In3<T>& panels, int64_t m,
              const std::optional<In1<T>>& panel_aux, const std::optional<Indices>& slots,
              const std::optional<Indices>& features, const std::optional<In2<double>>& A,
-             const std::optional<Out2<double>>& scores, const std::optional<OutBlock<T>>& gram, int threads) {
+             const std::optional<OutBlock<double>>& scores, const std::optional<OutBlock<T>>& gram, int threads) {
   onkel::Job<T> job{};
   job.op = onkel::Op(op);
   job.map = onkel::Map(map);
@@ -60,9 +61,12 @@ void product(onkel::Rows<T> rows, int op, int map, const std::vector<double>& pa
     onkel::pack_weights(A->data(), m, job.c, weights.data());
     job.weights = weights.data();
     job.scores = scores->data();
+    job.score_row = int64_t(scores->stride(0));
+    job.score_column = int64_t(scores->stride(1));
   } else {
     job.gram = gram->data();
-    job.ld = int64_t(gram->stride(0));
+    job.by_column = gram->stride(1) != 1 && gram->stride(0) == 1;
+    job.ld = int64_t(gram->stride(job.by_column ? 1 : 0));
   }
   onkel::run_parallel(job, threads);
 }
@@ -72,7 +76,7 @@ template <class T> void bind_products(nb::module_& m) {
       "product_dense",
       [](int op, int map, const std::vector<double>& params, In2<T> X, std::optional<In1<T>> aux, In3<T> panels,
          int64_t columns, std::optional<In1<T>> panel_aux, std::optional<In2<double>> A,
-         std::optional<Out2<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
+         std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
         product<T>(dense_rows<T>(X, aux), op, map, params, panels, columns, panel_aux, {}, {}, A, scores, gram, threads);
       },
       "op"_a, "map"_a, "params"_a, "X"_a.noconvert(), "aux"_a.noconvert().none(), "panels"_a.noconvert(), "columns"_a,
@@ -83,7 +87,7 @@ template <class T> void bind_products(nb::module_& m) {
       [](int op, int map, const std::vector<double>& params, Indptr indptr, Indices indices, In1<T> data, int64_t d,
          std::optional<In1<T>> aux, In3<T> panels, int64_t columns, std::optional<In1<T>> panel_aux,
          std::optional<Indices> slots, std::optional<Indices> features, std::optional<In2<double>> A,
-         std::optional<Out2<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
+         std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
         product<T>(csr_rows<T>(indptr, indices, data, d, aux), op, map, params, panels, columns, panel_aux, slots,
                    features, A, scores, gram, threads);
       },
@@ -145,6 +149,51 @@ template <class T> void bind_products(nb::module_& m) {
       "X"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert());
 }
 
+template <class T> void bind_passes(nb::module_& m) {
+  m.def(
+      "perceptron_pass",
+      [](In2<T> K, In2<int8_t> y, In1<double> w, double bias, Out2<double> F, Out2<double> steps, Out1<double> squared) {
+        const nb::gil_scoped_release released;
+        onkel::perceptron_pass(K.data(), int64_t(y.shape(0)), int64_t(y.shape(1)), y.data(), w.data(), bias, F.data(),
+                               steps.data(), squared.data());
+      },
+      "K"_a.noconvert(), "y"_a.noconvert(), "w"_a.noconvert(), "bias"_a, "F"_a.noconvert(), "steps"_a.noconvert(),
+      "squared"_a.noconvert());
+  m.def(
+      "primal_pass",
+      [](In1<T> data, std::optional<Indptr> indptr, std::optional<Indices> indices, In2<int8_t> y, In1<double> w,
+         double eta, bool bias, int64_t first_round, Out2<double> V, Out2<double> M, Out2<double> steps) {
+        const nb::gil_scoped_release released;
+        onkel::primal_pass(data.data(), data_or_null(indptr), data_or_null(indices), int64_t(y.shape(0)),
+                           int64_t(V.shape(1)) - 1, int64_t(V.shape(0)), y.data(), w.data(), eta, bias, first_round,
+                           V.data(), M.data(), steps.data());
+      },
+      "data"_a.noconvert(), "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "y"_a.noconvert(),
+      "w"_a.noconvert(), "eta"_a, "bias"_a, "first_round"_a, "V"_a.noconvert(), "M"_a.noconvert(),
+      "steps"_a.noconvert());
+  m.def(
+      "add_columns",
+      [](nb::ndarray<const T, nb::ndim<2>, nb::device::cpu> columns, In1<int64_t> which, In2<double> A,
+         OutBlock<double> F) {
+        const nb::gil_scoped_release released;
+        onkel::add_columns(columns.data(), int64_t(columns.stride(0)), which.data(), int64_t(which.shape(0)),
+                           int64_t(columns.shape(1)), A.data(), int64_t(A.shape(1)), F.data(), int64_t(F.stride(0)));
+      },
+      "columns"_a.noconvert(), "which"_a.noconvert(), "A"_a.noconvert(), "F"_a.noconvert());
+  m.def(
+      "vote",
+      [](In2<T> K, In1<int64_t> support, In1<int64_t> machine, In1<double> step, In1<double> weight, In1<double> start,
+         double bias, Out2<double> out) {
+        const nb::gil_scoped_release released;
+        std::vector<double> sums(start.shape(0));
+        onkel::vote(K.data(), int64_t(K.shape(0)), int64_t(K.shape(1)), support.data(), machine.data(), step.data(),
+                    weight.data(), int64_t(step.shape(0)), start.data(), int64_t(start.shape(0)), bias, sums.data(),
+                    out.data());
+      },
+      "K"_a.noconvert(), "support"_a.noconvert(), "machine"_a.noconvert(), "step"_a.noconvert(),
+      "weight"_a.noconvert(), "start"_a.noconvert(), "bias"_a, "out"_a.noconvert());
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -159,6 +208,8 @@ NB_MODULE(_native, m) {
   m.def("select_simd", [](const std::string& name) { return onkel::select_target(name.c_str()); }, "name"_a);
   bind_products<float>(m);
   bind_products<double>(m);
+  bind_passes<float>(m);
+  bind_passes<double>(m);
   m.def(
       "apply_map",
       [](int map, const std::vector<double>& params, Out1<float> values) {

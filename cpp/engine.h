@@ -69,9 +69,11 @@ template <class T> struct Job {
   Panels<T> panels;
   const T* weights;  // (panels, c, kPanel), zero in the padding; for scores
   int64_t c;
-  double* scores;    // (n, c), added to
-  T* gram;           // (n, m), row stride ld, written
+  double* scores;    // (n, c), added to; score o of row i is scores[i * score_row + o * score_column]
+  int64_t score_row, score_column;
+  T* gram;           // (n, m), written: row i begins at i * ld or, by_column, column j at j * ld
   int64_t ld;
+  bool by_column;
 };
 
 // What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of

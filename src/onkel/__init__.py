@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from onkel.registry import ENTRIES
 
 if TYPE_CHECKING:
+    from onkel import bounds as bounds
     from onkel import errors as errors
     from onkel import features as features
     from onkel import gram as gram
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from onkel import plot as plot
     from onkel.features import EigenMap as EigenMap
     from onkel.features import PolynomialMap as PolynomialMap
+    from onkel.perceptron import KernelPerceptron as KernelPerceptron
+    from onkel.perceptron import Perceptron as Perceptron
 
 __version__ = "0.1.0.dev0"
 __all__ = sorted(entry.name for entry in ENTRIES)

@@ -1,15 +1,20 @@
-"""What every estimator of onkel shares: kernel parameters, and fits that leave no half-done state."""
+"""What every estimator of onkel shares: kernel parameters, fits that leave no half-done state, a warning."""
 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
 from onkel.errors import ParameterError
 from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows, VectorRows
 
-__all__ = ["KernelParams", "left_as_it_was"]
+__all__ = ["KernelParams", "left_as_it_was", "warn_of_conflicts"]
 
 
 class KernelParams:
@@ -50,3 +55,26 @@ def left_as_it_was(estimator: object) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def warn_of_conflicts(rows: Rows, y: NDArray, who: str) -> None:
+    """Tells of equal points with different labels: no kernel separates them, so mistakes never end."""
+    if not isinstance(rows, VectorRows):
+        return
+    label_of: dict[bytes, Any] = {}
+    conflicts = 0
+    csr = None if rows.is_dense else rows.csr()
+    for i, label in enumerate(y.tolist()):
+        if csr is None:
+            key = rows.dense()[i].tobytes()
+        else:
+            part = slice(csr.indptr[i], csr.indptr[i + 1])
+            key = csr.indices[part].tobytes() + csr.data[part].tobytes()
+        conflicts += label_of.setdefault(key, label) != label
+    if conflicts:
+        warnings.warn(
+            f"{who}: {conflicts} row(s) are equal to another row with another label. No kernel can separate these, so "
+            "training cannot end without a mistake; it stopped after max_iter epochs.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

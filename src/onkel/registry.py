@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 __all__ = ["ENTRIES", "Entry", "Task", "estimators"]
 
-Task = Literal["module", "transform"]
+Task = Literal["module", "transform", "classify"]
 
 
 class Entry(NamedTuple):
@@ -28,6 +28,9 @@ ENTRIES = (
     Entry("gram", "onkel.gram", "module"),
     Entry("kernels", "onkel.kernels", "module"),
     Entry("plot", "onkel.plot", "module"),
+    Entry("bounds", "onkel.bounds", "module"),
+    Entry("KernelPerceptron", "onkel.perceptron", "classify", online=True),
+    Entry("Perceptron", "onkel.perceptron", "classify", online=True),
     Entry("EigenMap", "onkel.features", "transform"),
     Entry("PolynomialMap", "onkel.features", "transform"),
 )

@@ -13,7 +13,11 @@ from onkel import registry
 from onkel.kernels import Linear, Matern
 
 # With default parameters, and with others where they take another way through the code.
-OTHERS = {"EigenMap": [{"kernel": Matern(nu=1.5) + 0.1 * Linear(), "n_components": 5}]}
+OTHERS = {
+    "EigenMap": [{"kernel": Matern(nu=1.5) + 0.1 * Linear(), "n_components": 5}],
+    "KernelPerceptron": [{"hypothesis": "voted", "fit_intercept": True, "max_iter": 1}],
+    "Perceptron": [{"hypothesis": "averaged", "max_iter": 5}],
+}
 INSTANCES = [
     getattr(onkel, entry.name)(**params)
     for entry in registry.estimators()
@@ -25,11 +29,26 @@ CHECKS = {
     (1, 9): {"EigenMap": 47, "PolynomialMap": 47},
 }
 
-battery = parametrize_with_checks(INSTANCES).mark
+
+def expected_failures(estimator):
+    """A mistake-driven learner that sees a row twice may err on it once: repeating is not weighting.
+
+    scikit-learn marks its own Perceptron and SGD classifiers so, for the same reason.
+    """
+    reason = "a repeated row is visited twice, a weighted one once, with a longer step"
+    online = {entry.name for entry in registry.estimators() if entry.online}
+    checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+    return dict.fromkeys(checks, reason) if type(estimator).__name__ in online else {}
+
+
+battery = parametrize_with_checks(INSTANCES, expected_failed_checks=expected_failures).mark
 CASES = list(battery.args[1])  # scikit-learn 1.6 gives a generator, of which pytest 9 warns
 
 
 @pytest.mark.parametrize(battery.args[0], CASES, **battery.kwargs)
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # some checks repeat rows, with other labels
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
@@ -51,6 +70,7 @@ def test_the_battery_has_as_many_checks_as_scikit_learn_has():
 def test_every_estimator_keeps_the_promises_of_its_entry(entry):
     estimator = getattr(onkel, entry.name)
     assert hasattr(estimator, "transform") == (entry.task == "transform")
+    assert hasattr(estimator, "predict") == (entry.task == "classify")
     assert all(hasattr(estimator, name) for name in ("partial_fit", "learn_one", "predict_one")) == entry.online
     documented = inspect.getdoc(estimator)
     for part in ("Parameters\n", "Cost:", ">>> ", "Source:"):

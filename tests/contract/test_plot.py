@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import colors
 
-from onkel import gram
+from onkel import game, gram
 from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Linear, Sigmoid
-from onkel.plot import NEGATIVE, POSITIVE, ZERO, GramDisplay, SpectrumDisplay
+from onkel.plot import NEGATIVE, POSITIVE, ZERO, GramDisplay, MistakesDisplay, SpectrumDisplay
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -270,3 +271,123 @@ def test_a_spectrum_display_sorts_what_its_constructor_is_given():
     shown = SpectrumDisplay(given, tol=0.5)
     assert shown.eigenvalues.tolist() == [3.0, 1.0, -2.0]
     assert given.tolist() == [1.0, 3.0, -2.0]
+
+
+# ---------------------------------------------------------------- MistakesDisplay
+
+
+def make_trace(a=None, rounds=None):
+    return game.play(a or game.Orthogonal(3), game.PerceptronPlayer(), rounds)
+
+
+def staircase(shown):
+    return shown.line_.get_xdata().tolist(), shown.line_.get_ydata().tolist()
+
+
+def fitted(rounds, n_rounds=10, **attributes):
+    ledger = np.zeros(len(rounds), dtype=[("round", np.int64), ("class", np.int64)])
+    ledger["round"] = rounds
+    return SimpleNamespace(mistakes_=ledger, n_rounds_=n_rounds, **attributes)
+
+
+def test_mistakes_climb_a_step_in_the_round_of_each():
+    shown = MistakesDisplay(np.array([1, 4, 8, 10]), 10).plot()  # the ten rounds of Cohen's notes
+    assert staircase(shown) == ([0, 1, 4, 8, 10, 10], [0, 1, 2, 3, 4, 4])
+    assert shown.line_.get_drawstyle() == "steps-post"
+    assert (shown.bound_line_, shown.bound_text_) == (None, None)
+    assert (shown.ax_.get_xlabel(), shown.ax_.get_ylabel()) == ("round", "mistakes")
+    assert shown.ax_.get_title() == "4 mistakes in 10 rounds"
+
+
+def test_a_mistakes_display_keeps_the_convention():
+    shown = MistakesDisplay.from_trace(make_trace())
+    assert shown.figure_ is shown.ax_.figure
+    assert plt.get_fignums() == [shown.figure_.number]
+    shown.figure_.canvas.draw()
+    first = shown.ax_
+    assert shown.plot() is shown
+    assert shown.ax_ is not first
+    figure, axes = plt.subplots(1, 2)
+    drawn = make_trace().plot(axes[0], color="k")
+    assert (drawn.ax_, drawn.figure_, drawn.line_.get_color()) == (axes[0], figure, "k")
+    assert MistakesDisplay.from_estimator(fitted([1]), ax=axes[1]).ax_ is axes[1]
+    assert len(plt.get_fignums()) == 3
+
+
+def test_a_game_is_drawn_with_its_bound_under_the_players_names():
+    shown = MistakesDisplay.from_trace(make_trace())
+    assert staircase(shown) == ([0, 1, 2, 3, 3], [0, 1, 2, 3, 3])
+    assert shown.bound_line_.get_ydata() == pytest.approx([3.0, 3.0])
+    assert shown.bound_text_.get_text() == "the theorem allows 3"
+    assert shown.ax_.get_title() == ("Orthogonal(3, radius_sq=1.0) against PerceptronPlayer()\n3 mistakes in 3 rounds")
+    assert MistakesDisplay.from_trace(make_trace(), name="a game").ax_.get_title().startswith("a game\n")
+    longer = make_trace(game.RandomWithin(3), rounds=50)
+    mistakes = [r.number for r in longer.rounds if r.mistake]
+    assert 1 < len(mistakes) < 20
+    assert staircase(longer.plot()) == ([0, *mistakes, 50], [*range(len(mistakes) + 1), len(mistakes)])
+
+
+def test_a_bound_a_rounding_below_a_whole_number_allows_that_number():
+    assert MistakesDisplay(np.arange(1, 9), 8, bound=7.999999999999999).plot().bound_text_.get_text().endswith(" 8")
+    assert MistakesDisplay(np.arange(1, 9), 8, bound=7.99).plot().bound_text_.get_text().endswith(" 7")
+
+
+def test_the_mistakes_of_several_machines_are_summed():
+    shown = MistakesDisplay.from_estimator(fitted([1, 5, 9, 1, 5], certificate_=SimpleNamespace(bound=6.25)))
+    assert staircase(shown) == ([0, 1, 1, 5, 5, 9, 10], [0, 1, 2, 3, 4, 5, 5])
+    assert shown.bound_line_.get_ydata()[0] == 6.25
+    assert shown.bound_text_.get_text() == "the theorem allows 6"
+    assert shown.ax_.get_title() == "SimpleNamespace\n5 mistakes in 10 rounds"
+
+
+@pytest.mark.parametrize("attributes", [{}, {"certificate_": None}, {"certificate_": SimpleNamespace(bound=None)}])
+def test_an_estimator_without_a_certificate_has_no_bound(attributes):
+    shown = MistakesDisplay.from_estimator(fitted([1, 2], **attributes))
+    assert (shown.bound, shown.bound_line_) == (None, None)
+    assert "theorem" not in shown.ax_.get_title()
+
+
+@pytest.mark.parametrize(("bound", "drawn"), [(5.0, True), (20.0, True), (20.5, False), (1e9, False)])
+def test_a_bound_that_would_squash_the_curve_is_told_instead(bound, drawn):
+    shown = MistakesDisplay(np.arange(1, 6), 50, bound=bound).plot()
+    assert (shown.bound_line_ is not None) == (shown.bound_text_ is not None) == drawn
+    top = bound if drawn else 5
+    assert shown.ax_.get_ylim() == (0.0, pytest.approx(1.12 * top))
+    told = {20.5: "; the theorem allows 20", 1e9: "; the theorem allows 1e+09"}.get(bound, "")
+    assert shown.ax_.get_title() == "5 mistakes in 50 rounds" + told
+
+
+def test_no_mistake_and_one_mistake_are_drawn_too():
+    none = MistakesDisplay(np.array([], dtype=int), 1, bound=3.0).plot()
+    assert staircase(none) == ([0, 1], [0, 0])
+    assert none.bound_line_ is not None
+    assert none.ax_.get_title() == "0 mistakes in 1 round"
+    assert MistakesDisplay(np.array([2]), 2000).plot().ax_.get_title() == "1 mistake in 2,000 rounds"
+
+
+def test_several_curves_fit_on_the_same_axes():
+    long = MistakesDisplay(np.arange(1, 31), 100, name="long")
+    short = MistakesDisplay(np.arange(1, 4), 20, name="short")
+    for first, second in ((long, short), (short, long)):
+        ax = second.plot(first.plot().ax_).ax_
+        assert (ax.get_xlim(), ax.get_ylim()) == ((0.0, pytest.approx(102.0)), (0.0, pytest.approx(1.12 * 30)))
+        assert ax.get_legend_handles_labels()[1] == [first.name, second.name]
+    assert MistakesDisplay(np.arange(1, 31), 100, bound=90.0).plot(ax).ax_.get_ylim()[1] == pytest.approx(1.12 * 90)
+
+
+def test_the_look_of_mistakes_can_be_chosen():
+    shown = make_trace().plot(color="k", bound_color="m", line_kw={"linewidth": 3.0})
+    assert (shown.line_.get_color(), shown.line_.get_linewidth(), shown.bound_line_.get_color()) == ("k", 3.0, "m")
+    assert shown.bound_text_.get_color() == "m"
+    plain = make_trace().plot()
+    assert (plain.line_.get_color(), plain.bound_line_.get_color()) == (POSITIVE, NEGATIVE)
+
+
+def test_what_made_no_mistakes_yet_is_refused_before_anything_is_drawn():
+    with pytest.raises(
+        KindError, match=r"from_estimator: estimator must be a fitted online estimator, .* got namespace"
+    ):
+        MistakesDisplay.from_estimator(SimpleNamespace(n_rounds_=3))
+    with pytest.raises(KindError, match=r"from_trace: trace must be what onkel\.game\.play gives; got 3"):
+        MistakesDisplay.from_trace(3)
+    assert plt.get_fignums() == []

@@ -107,3 +107,61 @@ def tanh_map(t: NDArray, rate: float, shift: float) -> NDArray:
 def polynomial_map(t: NDArray, degree: int, rate: float, shift: float) -> NDArray:
     with np.errstate(over="ignore", under="ignore"):
         return (np.longdouble(rate) * t.astype(np.longdouble) + np.longdouble(shift)) ** degree
+
+
+# ---------------------------------------------------------------- perceptron
+
+
+class SlowPerceptron:
+    """One-vs-rest kernel perceptrons on a Gram matrix, one example at a time, every guess kept.
+
+    Y (n, machines) in {-1, 0, +1}. `guesses[o]` are the coefficient vectors of v_0, v_1, … of machine o and
+    `used[o]` on how many examples each was used, the one it failed on included.
+    """
+
+    def __init__(self, K: NDArray, Y: NDArray, *, bias: float = 0.0, weights: NDArray | None = None) -> None:
+        self.K, self.Y = np.asarray(K, dtype=np.float64) + bias, Y
+        self.weights = np.ones(len(K)) if weights is None else weights
+        n, machines = Y.shape
+        self.guesses = [[np.zeros(n)] for _ in range(machines)]
+        self.used = [[0] for _ in range(machines)]
+        self.ledger: list[tuple[int, int, int, float]] = []
+        self.rounds = 0
+
+    def epoch(self, order: NDArray) -> int:
+        before = len(self.ledger)
+        for i in order:
+            self.rounds += 1
+            for o in range(self.Y.shape[1]):
+                alpha, y = self.guesses[o][-1], self.Y[i, o]
+                self.used[o][-1] += 1
+                if y != 0 and y * float(alpha @ self.K[:, i]) <= 0:
+                    step = y * self.weights[i]
+                    following = alpha.copy()
+                    following[i] += step
+                    self.guesses[o].append(following)
+                    self.used[o].append(0)
+                    self.ledger.append((self.rounds, int(i), o, float(step)))
+        return len(self.ledger) - before
+
+    def scores(
+        self, hypothesis: str, K: NDArray, bias: float = 0.0, at_round: int | None = None
+    ) -> NDArray[np.float64]:
+        """Σ over guesses, the long way, for rows of K (rows, n)."""
+        K = K + bias
+        columns = []
+        for guesses, used in zip(self.guesses, self.used, strict=True):
+            values = np.array([K @ guess for guess in guesses])  # (guesses, rows)
+            m = np.array(used, dtype=float)
+            match hypothesis:
+                case "last":
+                    columns.append(values[-1])
+                case "averaged":
+                    columns.append(m @ values / m.sum())
+                case "voted":
+                    columns.append(m @ np.where(values >= 0, 1.0, -1.0) / m.sum())
+                case "best":
+                    columns.append(values[int(np.argmax(m))])
+                case "random":  # the guess in use at a round
+                    columns.append(values[int(np.searchsorted(np.cumsum(m), at_round))])
+        return np.array(columns).T

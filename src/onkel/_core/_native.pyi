@@ -45,3 +45,30 @@ def squared_norms_csr(indptr: NDArray, indices: NDArray, data: NDArray, norms: N
 def count_nonzeros(X: NDArray, counts: NDArray) -> None: ...
 def compress_rows(X: NDArray, indptr: NDArray, indices: NDArray, data: NDArray) -> None: ...
 def apply_map(map: int, params: Sequence[float], values: NDArray) -> None: ...
+def perceptron_pass(
+    K: NDArray, y: NDArray, w: NDArray, bias: float, F: NDArray, steps: NDArray, squared: NDArray
+) -> None: ...
+def primal_pass(
+    data: NDArray,
+    indptr: NDArray | None,
+    indices: NDArray | None,
+    y: NDArray,
+    w: NDArray,
+    eta: float,
+    bias: bool,
+    first_round: int,
+    V: NDArray,
+    M: NDArray,
+    steps: NDArray,
+) -> None: ...
+def add_columns(columns: NDArray, which: NDArray, A: NDArray, F: NDArray) -> None: ...
+def vote(
+    K: NDArray,
+    support: NDArray,
+    machine: NDArray,
+    step: NDArray,
+    weight: NDArray,
+    start: NDArray,
+    bias: float,
+    out: NDArray,
+) -> None: ...

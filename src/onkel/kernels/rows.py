@@ -89,7 +89,7 @@ class GramRows(Rows):
     """Points known only by their kernel values with reference points.
 
     On the left of a product: a block of values (n, reference points). On the right: which of
-    the reference points, as column numbers.
+    the reference points, as column numbers. Training points have both, and their own k(x, x).
     """
 
     def __init__(self, block: NDArray | None, columns: NDArray[np.intp] | None, diagonal: NDArray | None) -> None:
@@ -116,32 +116,77 @@ class GramRows(Rows):
 
 
 class VectorRows(Rows):
-    """Rows of a dense or CSR matrix that has passed `checks.check_matrix`."""
+    """Rows of a dense or CSR matrix that has passed `checks.check_matrix`, or of a `Csr`."""
 
-    def __init__(self, matrix: NDArray | sp.csr_array) -> None:
+    def __init__(self, matrix: Any, n_features: int | None = None) -> None:
         super().__init__()
-        self.matrix: Any = matrix
-        self.dtype = matrix.dtype
+        self._dense: NDArray | None = None
+        self._csr: Csr | None = None
+        if isinstance(matrix, Csr):
+            assert n_features is not None
+            self._csr, self.n_features = matrix, n_features
+        elif sp.issparse(matrix):
+            self._csr = Csr(
+                matrix.indptr.astype(np.int64, copy=False),
+                matrix.indices.astype(np.int32, copy=False),
+                np.ascontiguousarray(matrix.data),
+            )
+            self.n_features = int(matrix.shape[1])
+        else:
+            self._dense, self.n_features = np.asarray(matrix), int(matrix.shape[1])
+        self.dtype = matrix.data.dtype if isinstance(matrix, Csr) else matrix.dtype
 
     def __len__(self) -> int:
-        return int(self.matrix.shape[0])
+        return len(self._dense) if self._dense is not None else len(self.csr().indptr) - 1
 
     @property
-    def n_features(self) -> int:
-        return int(self.matrix.shape[1])
+    def matrix(self) -> Any:
+        """The rows as a user knows them: an array, or a CSR matrix."""
+        if self._dense is not None:
+            return self._dense
+        indptr, indices, data = self.csr()
+        shape = (len(self), self.n_features)
+        return self.keep("matrix", lambda: sp.csr_array((data, indices, indptr), shape=shape))
+
+    @property
+    def stored_values(self) -> NDArray:
+        """All values of dense rows, the stored ones of CSR rows."""
+        return self.csr().data if self._dense is None else self._dense
 
     def __getitem__(self, index: slice | NDArray) -> VectorRows:
-        part = self.matrix[index]
-        rows = VectorRows(part if sp.issparse(part) else np.ascontiguousarray(part))
+        if self._dense is not None:
+            rows = VectorRows(np.ascontiguousarray(self._dense[index]))
+        else:
+            rows = VectorRows(_csr_part(self.csr(), index), self.n_features)
         if "squared norms" in self._kept:
             rows._kept["squared norms"] = self.squared_norms()[index]
         if "is sparse" in self._kept:
             rows._kept["is sparse"] = self.is_sparse()
-        csr = self._kept.get("csr")
-        if csr is not None and not sp.issparse(self.matrix) and isinstance(index, slice) and index.step in (None, 1):
-            start, stop, _ = index.indices(len(self))
-            rows._kept["csr"] = _csr_slice(csr, start, stop)
         return rows
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the rows are stored as a dense array."""
+        return self._dense is not None
+
+    @classmethod
+    def joined(cls, blocks: list[VectorRows]) -> VectorRows:
+        """Several blocks as one; CSR only if all are."""
+        if any(block.is_dense for block in blocks):
+            return VectorRows(np.concatenate([block.dense() for block in blocks]))
+        parts = [block.csr() for block in blocks]
+        ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+        indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
+        csr = Csr(indptr, np.concatenate([p.indices for p in parts]), np.concatenate([p.data for p in parts]))
+        return VectorRows(csr, blocks[0].n_features)
+
+    def astype(self, dtype: np.dtype) -> VectorRows:
+        """The same rows in another dtype; themselves if it is theirs."""
+        return self if dtype == self.dtype else VectorRows(self.matrix.astype(dtype))
+
+    def compact(self) -> VectorRows:
+        """The same rows, stored as CSR if they are better multiplied so."""
+        return VectorRows(self.csr(), self.n_features) if self._dense is not None and self.is_sparse() else self
 
     def squared_norms(self) -> NDArray[np.float64]:
         """|x|² of each row, in float64; the same bits from dense and CSR rows."""
@@ -149,11 +194,11 @@ class VectorRows(Rows):
 
     def _squared_norms(self) -> NDArray[np.float64]:
         norms = np.empty(len(self))
-        if sp.issparse(self.matrix):
+        if self._dense is None:
             csr = self.csr()
             _native.squared_norms_csr(csr.indptr, csr.indices, csr.data, norms)
         else:
-            _native.squared_norms_dense(self.matrix, norms)
+            _native.squared_norms_dense(self._dense, norms)
         return norms
 
     def is_sparse(self) -> bool:
@@ -161,44 +206,37 @@ class VectorRows(Rows):
         return self.keep("is sparse", self._is_sparse)
 
     def _is_sparse(self) -> bool:
-        size = len(self) * self.n_features
-        if sp.issparse(self.matrix):
-            return bool(self.matrix.nnz < SPARSE_BELOW * size)
-        return bool(self._nonzero_counts().sum() < SPARSE_BELOW * size)
+        stored = self.csr().data.size if self._dense is None else self._nonzero_counts().sum()
+        return bool(stored < SPARSE_BELOW * len(self) * self.n_features)
 
     def _nonzero_counts(self) -> NDArray[np.int64]:
         def count() -> NDArray[np.int64]:
+            assert self._dense is not None
             counts = np.empty(len(self), dtype=np.int64)
-            _native.count_nonzeros(self.matrix, counts)
+            _native.count_nonzeros(self._dense, counts)
             return counts
 
         return self.keep("non-zero counts", count)
 
     def csr(self) -> Csr:
         """The rows in CSR, converted once where they are dense."""
-        return self.keep("csr", self._csr)
+        return self._csr if self._csr is not None else self.keep("csr", self._compressed)
 
-    def _csr(self) -> Csr:
-        matrix = self.matrix
-        if sp.issparse(matrix):
-            return Csr(
-                matrix.indptr.astype(np.int64, copy=False),
-                matrix.indices.astype(np.int32, copy=False),
-                np.ascontiguousarray(matrix.data),
-            )
+    def _compressed(self) -> Csr:
+        assert self._dense is not None
         indptr = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(self._nonzero_counts(), out=indptr[1:])
         count = int(indptr[-1])
         indices = np.empty(count + 1, dtype=np.int32)  # pack.h, compress_row: room for one more
         data = np.empty(count + 1, dtype=self.dtype)
-        _native.compress_rows(matrix, indptr, indices, data)
+        _native.compress_rows(self._dense, indptr, indices, data)
         return Csr(indptr, indices[:count], data[:count])
 
     def dense(self) -> NDArray:
         """The rows as a dense array, converted once where they are CSR."""
-        if sp.issparse(self.matrix):
-            return self.keep("dense", lambda: np.ascontiguousarray(self.matrix.toarray()))
-        return np.asarray(self.matrix)
+        if self._dense is not None:
+            return self._dense
+        return self.keep("dense", lambda: np.ascontiguousarray(self.matrix.toarray()))
 
     def panels(self, for_sparse: bool) -> Panels:
         """The rows packed for the right-hand side of a dense or a sparse product."""
@@ -207,15 +245,17 @@ class VectorRows(Rows):
     def _panels(self, for_sparse: bool) -> Panels:
         width = PANEL_BYTES // self.dtype.itemsize
         count = -(-len(self) // width)
-        if not sp.issparse(self.matrix):
+        if self._dense is not None:
             values = aligned_empty((count, self.n_features, width), self.dtype)
-            _native.pack_dense(self.matrix, values)
+            _native.pack_dense(self._dense, values)
             return Panels(values, len(self), None, None)
         csr = self.csr()
         features = slots = None
         depth = self.n_features
         if for_sparse:  # only the features that occur: the panel stays small however many there are
-            features = np.unique(csr.indices)
+            occurs = np.zeros(self.n_features, dtype=bool)
+            occurs[csr.indices] = True
+            features = np.flatnonzero(occurs).astype(np.int32)
             depth = len(features)
             slots = np.full(self.n_features, -1, dtype=np.int32)
             slots[features] = np.arange(len(features), dtype=np.int32)
@@ -224,6 +264,14 @@ class VectorRows(Rows):
         return Panels(values, len(self), slots, features)
 
 
-def _csr_slice(csr: Csr, start: int, stop: int) -> Csr:
-    begin, end = csr.indptr[start], csr.indptr[stop]
-    return Csr(csr.indptr[start : stop + 1] - begin, csr.indices[begin:end], csr.data[begin:end])
+def _csr_part(csr: Csr, index: slice | NDArray) -> Csr:
+    """Some rows: a slice shares the memory of its entries."""
+    if isinstance(index, slice) and index.step in (None, 1):
+        start, stop, _ = index.indices(len(csr.indptr) - 1)
+        begin, end = csr.indptr[start], csr.indptr[max(start, stop)]
+        return Csr(csr.indptr[start : max(start, stop) + 1] - begin, csr.indices[begin:end], csr.data[begin:end])
+    chosen = np.arange(len(csr.indptr) - 1)[index]
+    counts = csr.indptr[chosen + 1] - csr.indptr[chosen]
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    entries = np.repeat(csr.indptr[chosen] - indptr[:-1], counts) + np.arange(indptr[-1])
+    return Csr(indptr, csr.indices[entries], csr.data[entries])

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel._core import simd_target, thread_count
@@ -54,7 +53,7 @@ def prepare(kernel: Kernel, X: Any, *, name: str = "X", itself: bool = False) ->
     if kernel.takes == "gram":
         if itself:
             block = check_square(X, name=name, who=who)
-            return GramRows(block, None, block.diagonal())
+            return GramRows(block, np.arange(len(block)), block.diagonal())
         return GramRows(np.asarray(check_matrix(X, name=name, who=who, sparse=False)), None, None)
     rows = VectorRows(check_matrix(X, name=name, who=who))
     kernel._check_rows(rows, name)
@@ -93,32 +92,25 @@ def _prepare_two(kernel: Kernel, X: Any, Z: Any, name: str) -> tuple[Rows, Rows]
 def _gram_columns(x: GramRows, Z: Any, name: str) -> GramRows:
     """The reference points that a precomputed block is read at."""
     assert x.block is not None
-    if isinstance(Z, GramRows):
-        return Z
+    if Z is None or isinstance(Z, GramRows):
+        return x if Z is None else Z
     count = x.block.shape[1]
-    if Z is None:
-        columns = np.arange(count)
-    else:
-        columns = np.asarray(Z)
-        if columns.ndim != 1 or columns.dtype.kind not in "iu":
-            raise KindError(
-                f"Precomputed: {name} must be the numbers of the wanted columns of X, such as [0, 3]; "
-                f"got {columns.dtype} of shape {columns.shape}."
-            )
-        if columns.size == 0 or columns.min() < 0 or columns.max() >= count:
-            raise ShapeError(
-                f"Precomputed: {name} must name columns 0 to {count - 1} of X; got {columns.tolist()[:5]}."
-            )
-    diagonal = None if x.diagonal is None or len(x.diagonal) != count else x.diagonal[columns]
-    return GramRows(None, columns.astype(np.intp), diagonal)
+    columns = np.asarray(Z)
+    if columns.ndim != 1 or columns.dtype.kind not in "iu":
+        raise KindError(
+            f"Precomputed: {name} must be the numbers of the wanted columns of X, such as [0, 3]; "
+            f"got {columns.dtype} of shape {columns.shape}."
+        )
+    if columns.size == 0 or columns.min() < 0 or columns.max() >= count:
+        raise ShapeError(f"Precomputed: {name} must name columns 0 to {count - 1} of X; got {columns.tolist()[:5]}.")
+    return GramRows(None, columns.astype(np.intp), None)
 
 
 def _work(rows: Rows) -> float:
     """Roughly the multiply-adds of one kernel value with these rows, 16 of them for its map."""
     if not isinstance(rows, VectorRows):
         return 32.0
-    per_row = rows.matrix.nnz / len(rows) if sp.issparse(rows.matrix) else rows.n_features
-    return 16.0 + float(per_row)
+    return 16.0 + rows.stored_values.size / len(rows)
 
 
 def _row_bytes(rows: Rows) -> int:
@@ -159,10 +151,31 @@ def gram(kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
     """k(X, Z) as a new array, filled tile by tile."""
     x, z = _prepare_two(kernel, X, Z, "Z")
     out = np.empty((len(x), len(z)), dtype=x.dtype)
-    for block, right in _blocks(z, isinstance(Z, Rows)):
+    fill(kernel, x, z, out, kept=isinstance(Z, Rows))
+    return out
+
+
+def fill(kernel: Kernel, x: Rows, z: Rows, out: NDArray, *, kept: bool = True) -> None:
+    """out = k(x, z), inside the door; rows or columns of `out` may lie apart."""
+    for block, right in _blocks(z, kept):
         for slab, left in _slabs(x, len(right), most=max(1, GRAM_VALUES // len(right))):
             kernel._gram(left, right, out[slab, block])
-    return out
+
+
+def add_scores(
+    kernel: Kernel,
+    x: Rows,
+    s: Rows,
+    A: NDArray[np.float64],
+    out: NDArray[np.float64],
+    *,
+    kept: bool = True,
+    tile: tuple[int | None, int | None] = (None, None),
+) -> None:
+    """out += k(x, s) @ A, inside the door; A (m, c) is C-contiguous, out (n, c) has any strides."""
+    for block, right in _blocks(s, kept, tile=tile[1]):
+        for slab, left in _slabs(x, len(right), tile=tile[0]):
+            kernel._add_scores(left, right, A[block], out[slab])
 
 
 def expand(
@@ -207,9 +220,6 @@ def expand(
         got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ShapeError(f"{who}: out must be a C-contiguous float64 array of shape {shape}; got {got}.")
     x_tile, s_tile = (None, None) if tile is None else (check_integer(t, "tile", who, at_least=1) for t in tile)
-    scores = out.reshape(len(x), -1)
-    columns = weights.reshape(len(s), -1)
-    for block, right in _blocks(s, isinstance(S, Rows), tile=s_tile):
-        for slab, left in _slabs(x, len(right), tile=x_tile):
-            kernel._add_scores(left, right, columns[block], scores[slab])
+    scores, columns = out.reshape(len(x), -1), weights.reshape(len(s), -1)
+    add_scores(kernel, x, s, columns, scores, kept=isinstance(S, Rows), tile=(x_tile, s_tile))
     return out

@@ -13,7 +13,6 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import gamma as gamma_function
 from scipy.special import kv
@@ -416,7 +415,7 @@ class Laplacian(_Stationary):
 
 def _refuse_negative(kernel: Kernel, x: Rows, name: str) -> None:
     assert isinstance(x, VectorRows)
-    values: NDArray = x.matrix.data if sp.issparse(x.matrix) else x.matrix
+    values = x.stored_values
     if values.size and values.min() < 0:
         raise ValuesError(
             f"{type(kernel).__name__} compares histograms: {name} must have no negative value; got {values.min():g}. "

@@ -1,0 +1,107 @@
+// What a pass over the examples does in sequence, after the kernel values are there.
+#pragma once
+#include <cstdint>
+
+namespace onkel {
+
+// The perceptron's decisions on one chunk of b rows, c one-vs-rest machines.
+//   for i = 0 .. b-1, machine o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
+// Given K (b, b) of the chunk, y in {-1, +1} (0: the machine does not look at the row), w > 0,
+// and F (b, c), the scores before the chunk, updated in place for the rows still to come.
+// With `bias` = 1 the kernel is K + 1, the perceptron with an intercept.
+// Result: steps (b, c), w_i y_io where machine o erred on row i, else 0; squared (c), |v_o|^2
+// carried along:  |v + s phi|^2 = |v|^2 + 2 s f + s^2 K_ii.          Freund and Schapire 1999
+template <class T>
+void perceptron_pass(const T* K, int64_t b, int64_t c, const int8_t* y, const double* w, double bias, double* F,
+                     double* steps, double* squared) {
+  for (int64_t i = 0; i < b; ++i)
+    for (int64_t o = 0; o < c; ++o) {
+      const double f = F[i * c + o], step = w[i] * y[i * c + o];
+      const bool erred = y[i * c + o] != 0 && !(y[i * c + o] * f > 0);
+      steps[i * c + o] = erred ? step : 0.0;
+      if (!erred) continue;
+      const T* row = K + i * b;
+      squared[o] += 2 * step * f + step * step * (double(row[i]) + bias);
+      for (int64_t j = i + 1; j < b; ++j) F[j * c + o] += step * (double(row[j]) + bias);
+    }
+}
+
+// The same with v itself, rows x_i of d features, dense or CSR (indptr not null).
+//   if y_io (v_o . x_i + b_o) <= 0:  v_o += s x_i,  b_o += s,   s = eta w_i y_io   (b only with bias)
+// V (c, d + 1) holds v and, last, b; M the same with each step times its round, first_round + i,
+// so that V - M / rounds is the average of all guesses. Updated in place; steps as above.
+template <class T>
+void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, int64_t n, int64_t d, int64_t c,
+                 const int8_t* y, const double* w, double eta, bool bias, int64_t first_round, double* V, double* M,
+                 double* steps) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T* x = indptr ? data + indptr[i] : data + i * d;
+    const int32_t* at = indptr ? indices + indptr[i] : nullptr;
+    const int64_t count = indptr ? indptr[i + 1] - indptr[i] : d;
+    for (int64_t o = 0; o < c; ++o) {
+      double* v = V + o * (d + 1);
+      double* m = M + o * (d + 1);
+      double f = v[d];
+      if (at)
+        for (int64_t e = 0; e < count; ++e) f += v[at[e]] * double(x[e]);
+      else
+        for (int64_t e = 0; e < count; ++e) f += v[e] * double(x[e]);
+      const bool erred = y[i * c + o] != 0 && !(y[i * c + o] * f > 0);
+      const double step = erred ? eta * w[i] * y[i * c + o] : 0.0;
+      steps[i * c + o] = step;
+      if (!erred) continue;
+      const double moment = step * double(first_round + i);
+      for (int64_t e = 0; e < count; ++e) {
+        const int64_t k = at ? at[e] : e;
+        v[k] += step * double(x[e]);
+        m[k] += moment * double(x[e]);
+      }
+      if (bias) {
+        v[d] += step;
+        m[d] += moment;
+      }
+    }
+  }
+}
+
+// F (c, n) += sum_j A_jo column_j over k kept kernel columns of n rows; column j is number
+// which[j], and they lie `stride` apart.
+template <class T>
+void add_columns(const T* columns, int64_t stride, const int64_t* which, int64_t k, int64_t n, const double* A,
+                 int64_t c, double* F, int64_t score_stride) {
+  constexpr int64_t kBlock = 2048;  // rows at a time: the scores stay in cache while the columns pass
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = n - first < kBlock ? n - first : kBlock;
+    for (int64_t j = 0; j < k; ++j)
+      for (int64_t o = 0; o < c; ++o) {
+        const double a = A[j * c + o];
+        if (a == 0) continue;
+        const T* column = columns + which[j] * stride + first;
+        double* scores = F + o * score_stride + first;
+        for (int64_t i = 0; i < count; ++i) scores[i] += a * double(column[i]);
+      }
+  }
+}
+
+// Votes of all prefixes of a ledger: machine o's guess v_k is the sum of its first k entries, and
+// votes sign(v_k . x) (sign(0) = +1) with weight m_k. One running sum a row gives them all.
+//   out (n, c) = sum_k m_k sign(v_k . x)
+// Given K (n, m) of rows and support; entry t: support[t], machine[t], step[t], and weight[t] = m_k
+// of the guess that it makes; start[o] = m_0 of machine o, the weight of v_0 = 0.
+template <class T>
+void vote(const T* K, int64_t n, int64_t m, const int64_t* support, const int64_t* machine, const double* step,
+          const double* weight, int64_t entries, const double* start, int64_t c, double bias, double* sums, double* out) {
+  for (int64_t i = 0; i < n; ++i, K += m, out += c) {
+    for (int64_t o = 0; o < c; ++o) {
+      sums[o] = 0;
+      out[o] = start[o];
+    }
+    for (int64_t t = 0; t < entries; ++t) {
+      const int64_t o = machine[t];
+      sums[o] += step[t] * (double(K[support[t]]) + bias);
+      out[o] += sums[o] >= 0 ? weight[t] : -weight[t];
+    }
+  }
+}
+
+}  // namespace onkel

@@ -1,0 +1,324 @@
+"""What every online classifier of onkel shares: labels, doors, and learning in three sizes.
+
+`fit` (all data, epochs), `partial_fit` (a chunk, once) and `learn_one` (an example) feed one learner:
+an object with ``learn(rows, targets, weights, numbers)``, ``set_machines(mixing)``, a `ledger` and
+`rounds`. A subclass makes the learner and says how its scores predict.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from onkel.checks import check_integer
+from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.estimator import KernelParams, left_as_it_was
+from onkel.kernels import Kernel, Linear, prepare
+from onkel.kernels.rows import Rows, VectorRows
+from onkel.labels import Labels
+from onkel.progress import progress_bar
+
+__all__ = ["OnlineClassifier"]
+
+FLOATS = [np.float64, np.float32]  # what the door lets pass; other numbers become the first
+
+
+class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The base of the classifiers; not for use by itself."""
+
+    max_iter: int
+    shuffle: bool
+    random_state: Any
+    class_weight: Any
+    warm_start: bool
+    verbose: int
+
+    # ---------------------------------------------------------------- what a subclass gives
+
+    @abstractmethod
+    def _new_learner(self, rows: Rows, machines: int) -> Any:
+        """A learner that has seen nothing; `rows` are the first data."""
+
+    @abstractmethod
+    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Any:
+        """Epochs over `rows`: an object with ``run(order, progress) -> mistakes`` and ``learner()``."""
+
+    @abstractmethod
+    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
+        """(n, machines) by what predicts."""
+
+    @abstractmethod
+    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
+        """(1, machines) by what predicts, fast."""
+
+    def _check_params(self) -> None:
+        """Refuses parameters that cannot be used."""
+        check_integer(self.max_iter, "max_iter", self._who, at_least=1)
+
+    def _kernel_in(self) -> Kernel:
+        """A kernel that takes what this estimator takes."""
+        return Linear()
+
+    def _after_fit(self, run: Any, y: NDArray, interrupted: bool) -> None:
+        """What is left to do after the epochs of a new fit."""
+
+    # ---------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learns from all data, in up to `max_iter` epochs; stops after one without a mistake.
+
+        On Ctrl-C the mistakes so far are kept, the model is usable, and KeyboardInterrupt goes on.
+        """
+        with left_as_it_was(self):
+            go_on = bool(self.warm_start) and hasattr(self, "_learner")
+            rows, y = self._enter(X, y, reset=not go_on, whole=True)
+            weights = self._weights(sample_weight, y, rows, balanced=True)
+            present = np.flatnonzero(weights > 0)
+            classes = np.unique(y[present])
+            if len(classes) < 2 and not go_on:
+                raise InputError(
+                    f"{self._who} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}."
+                )
+            if len(present) < len(rows):
+                rows, y, weights = rows[present], y[present], weights[present]
+            if not go_on:
+                self._dtype, self._seen, self._labels = rows.dtype, 0, Labels(classes)
+            epochs = self._epochs_more if go_on else self._epochs_new
+            interrupted = epochs(rows, y, weights, self._seen + present)
+            self._seen += int(present[-1]) + 1
+        if interrupted is not None:
+            raise interrupted
+        return self
+
+    def _epochs_new(
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+    ) -> KeyboardInterrupt | None:
+        targets = self._labels.targets(self._labels.index(y, self._who), self._labels.machines)
+        self.classes_ = self._labels.classes
+        random = check_random_state(self.random_state)
+        run = self._new_run(rows, targets, weights, numbers)
+        interrupted, n = None, len(rows)
+        self.n_iter_, self.converged_ = 0, False
+        with progress_bar(self._who, self.max_iter * n, self.verbose) as progress:
+            try:
+                for epoch in range(self.max_iter):
+                    self.n_iter_ = epoch + 1
+                    order = random.permutation(n) if self.shuffle else None
+
+                    def told(done: int, before: int = epoch * n) -> None:
+                        progress(before + done, f"{len(run.ledger)} mistakes")
+
+                    self.converged_ = run.run(order, told) == 0
+                    if self.converged_:
+                        break
+            except KeyboardInterrupt as stop:
+                interrupted = stop
+        self._draw = random.uniform()  # of the random hypothesis
+        self._learner = run.learner()
+        self._after_fit(run, y, interrupted is not None)
+        return interrupted
+
+    def _epochs_more(
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+    ) -> KeyboardInterrupt | None:
+        random = check_random_state(self.random_state)
+        self.n_iter_, self.converged_ = 0, False
+        try:
+            for epoch in range(self.max_iter):
+                self.n_iter_, before = epoch + 1, len(self._learner.ledger)
+                order = random.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
+                self._take(rows[order], y[order], weights[order], numbers[order])
+                self.converged_ = len(self._learner.ledger) == before
+                if self.converged_:
+                    break
+        except KeyboardInterrupt as stop:
+            return stop
+        return None
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learns from more examples, in their order, once.
+
+        With `classes` in the first call every class is known from the start; without, they may come
+        late, and a late class's machine starts at its first example.
+        """
+        with left_as_it_was(self):
+            first = not hasattr(self, "_learner")
+            rows, y = self._enter(X, y, reset=first, whole=False)
+            weights = self._weights(sample_weight, y, rows, balanced=False)
+            if first:
+                self._begin(rows, classes)
+            elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+                known = self.classes_.tolist()
+                raise InputError(f"{self._who}: classes must be those of the first call, {known}; got {list(classes)}.")
+            numbers = self._seen + np.arange(len(rows))
+            present = np.flatnonzero(weights > 0)
+            if len(present) < len(rows):
+                rows, y, weights, numbers = rows[present], y[present], weights[present], numbers[present]
+            self._seen = int(numbers[-1]) + 1 if len(numbers) else self._seen
+            if len(present):
+                self._take(rows, y, weights, numbers)
+        return self
+
+    def _begin(self, rows: Rows, classes: Any) -> None:
+        known = None if classes is None else np.unique(np.asarray(classes))
+        if known is not None and len(known) < 2:
+            raise InputError(f"{self._who}: classes must name at least two classes; got {known.tolist()}.")
+        self._labels, self._seen, self._dtype = Labels(known), 0, rows.dtype
+        self.classes_ = self._labels.classes
+        self._learner = self._new_learner(rows, self._labels.machines)
+        self._draw = check_random_state(self.random_state).uniform()
+        self.n_iter_, self.converged_ = 1, False
+
+    def _take(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray) -> None:
+        """A chunk with its labels; nothing has changed when one of them is refused."""
+        labels = self._labels.copy()
+        known = len(labels.found)
+        index = labels.index(y, self._who)
+        mixing = labels.mixing(self._labels.machines)
+        if mixing is not None:
+            self._learner.set_machines(mixing)
+        if len(labels.found) > known:
+            self.classes_ = labels.classes
+        self._labels = labels
+        self._learner.learn(rows, labels.targets(index, known), weights, numbers)
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learns from one example: a vector (or one object) and its label."""
+        label = y.item() if isinstance(y, np.generic) else y
+        if not hasattr(self, "_learner") or label not in self._labels.seen or self.class_weight is not None:
+            return self.partial_fit(self._as_batch(x), [y])
+        row, labels = self._light_row(x), self._labels
+        self._learner.learn(row, labels.target(label), np.ones(1), np.array([self._seen]))
+        self._seen += 1
+        return self
+
+    # ---------------------------------------------------------------- predicting
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores: (n,) of two classes, positive for classes_[1]; otherwise (n, classes)."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray:
+        """The class of the largest score; of two classes, classes_[1] where the score is ≥ 0."""
+        best = self._best(self._scores(X))
+        chosen: NDArray = self.classes_[best]
+        return chosen
+
+    def predict_one(self, x: Any) -> Any:
+        """The class of one example, or None before any learning."""
+        if not hasattr(self, "_learner"):
+            return None
+        return self.classes_[self._best(self._labels.out(self._machine_scores_one(self._light_row(x))))[0]]
+
+    def _best(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The chosen class of each row; a class that was never seen is never chosen."""
+        if len(self.classes_) == 1:
+            return np.zeros(len(scores), dtype=np.intp)
+        unseen = self._labels.unseen()
+        if scores.shape[1] == 1:
+            return (
+                (scores[:, 0] >= 0).astype(np.intp) if not unseen.any() else np.repeat(np.argmin(unseen), len(scores))
+            )
+        best: NDArray[np.intp] = (np.where(unseen, -np.inf, scores) if unseen.any() else scores).argmax(axis=1)
+        return best
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "_learner")
+        takes = self._kernel_in().takes
+        if takes != "objects":
+            X = validate_data(self, X, reset=False, accept_sparse="csr" if takes == "vectors" else False, dtype=FLOATS)
+        return self._labels.out(self._machine_scores(X))
+
+    # ---------------------------------------------------------------- the door
+
+    @property
+    def _who(self) -> str:
+        return type(self).__name__
+
+    def _enter(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
+        """X and y at the door; `whole`: X is all there is, as in `fit`."""
+        self._check_params()
+        kernel = self._kernel_in()
+        if kernel.takes == "gram" and not (whole and reset):
+            raise KindError(
+                f"{self._who}: a precomputed Gram matrix cannot grow, so it cannot be learned from bit by bit. "
+                "Use fit without warm_start, or a kernel on the points themselves."
+            )
+        if kernel.takes == "objects":
+            rows, labels = prepare(kernel, X), np.asarray(y)
+            if labels.shape != (len(rows),):
+                raise ShapeError(
+                    f"{self._who}: y must give a label per object, shape ({len(rows)},); got {labels.shape}."
+                )
+        else:
+            sparse = "csr" if kernel.takes == "vectors" else False
+            X, labels = validate_data(self, X, y, reset=reset, accept_sparse=sparse, dtype=FLOATS)
+            rows = prepare(kernel, X, itself=kernel.takes == "gram")
+            if not reset and isinstance(rows, VectorRows):
+                rows = rows.astype(self._dtype)
+        check_classification_targets(labels)
+        return rows, labels
+
+    def _weights(self, sample_weight: Any, y: NDArray, rows: Rows, *, balanced: bool) -> NDArray[np.float64]:
+        """What scales each example's step: sample weight times class weight."""
+        weights = np.ones(len(rows))
+        if sample_weight is not None:
+            weights = np.array(_check_sample_weight(sample_weight, weights, dtype=np.float64))
+            if weights.min() < 0:
+                raise ValuesError(f"{self._who}: sample_weight must be >= 0; got {weights.min():g}.")
+            if not weights.any():
+                raise ValuesError(f"{self._who}: sample_weight must have a positive weight; got zeros only.")
+        if self.class_weight is None:
+            return weights
+        if isinstance(self.class_weight, str) and not balanced:
+            raise ParameterError(
+                f"{self._who}: class_weight={self.class_weight!r} needs all the data, so it cannot be used in partial_fit. "
+                "Give a dict {class: weight}."
+            )
+        classes = np.unique(y)
+        weights *= compute_class_weight(self.class_weight, classes=classes, y=y)[np.searchsorted(classes, y)]
+        return weights
+
+    def _as_batch(self, x: Any) -> Any:
+        """One example as a batch of one."""
+        if self._kernel_in().takes == "objects":
+            return [x]
+        if hasattr(x, "toarray"):
+            return x if x.ndim == 2 else x.reshape(1, -1)
+        array = np.asarray(x)
+        return array[None, :] if array.ndim == 1 else array
+
+    def _light_row(self, x: Any) -> Rows:
+        """One example at a door of its own, a hundred times lighter than scikit-learn's."""
+        kernel = self._kernel_in()
+        if kernel.takes != "vectors" or hasattr(x, "toarray"):
+            rows = prepare(kernel, self._as_batch(x))
+            return rows.astype(self._dtype) if isinstance(rows, VectorRows) else rows
+        row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
+        d = self.n_features_in_
+        if row.shape != (1, d):
+            raise ShapeError(
+                f"{self._who} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
+            )
+        if not np.isfinite(row.sum()) and not np.isfinite(row).all():
+            raise ValuesError(f"{self._who}: x must be finite; got NaN or infinity.")
+        rows = VectorRows(row)
+        rows.keep("is sparse", lambda: False)
+        kernel._check_rows(rows, "x")
+        return rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        takes = self._kernel_in().takes
+        tags.input_tags.pairwise = takes == "gram"
+        tags.input_tags.sparse = takes in ("vectors", "anything")
+        tags.input_tags.two_d_array = takes != "objects"
+        return tags

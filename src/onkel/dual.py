@@ -1,0 +1,411 @@
+"""The dual learner: an ordered ledger of mistakes over support vectors, and scores that are kept.
+
+A mistake-driven machine is the sum of the examples it got wrong, v = Σ step · φ(x), so the list of
+its mistakes in order is all there is: every earlier guess is a prefix of it.
+
+Learning from data that is all there (`Epochs`) keeps the scores of all rows under the current
+guess. Rows are visited in chunks; within a chunk the decisions are made one by one on its small
+Gram matrix, and the examples that were got wrong are *pushed*: their kernel columns are added to
+the scores of the rows still to come. That is (new mistakes) × n kernel values an epoch, where
+asking each row for its score, *pulling*, would be n × (all support). Pushes wait until there are
+enough for whole panels; a chunk pulls what still waits. In the first epoch only later rows need a
+push; the earlier ones are made up for if a second epoch comes. A row that errs again costs no
+product where its kernel column is kept (`cache_bytes`).
+
+Learning from a stream (`Online`) pulls, chunk by chunk, and keeps the support packed.
+In both, the perceptron's decisions of a chunk are `decide`; other rules will take its place there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core import PANEL_BYTES, _native, aligned_empty
+from onkel.kernels import Kernel
+from onkel.kernels.rows import GramRows, ObjectRows, Panels, Rows, VectorRows
+from onkel.kernels.tiles import add_scores, fill
+
+__all__ = ["LEDGER", "Epochs", "Ledger", "Online", "Support"]
+
+LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), ("step", np.float64)])
+CHUNK = 256  # rows that are decided on one Gram matrix
+PUSH = 512  # support vectors that wait for a push
+PANEL = 32  # pushes come in multiples of this where they can
+
+
+class Ledger:
+    """The mistakes of a run in order: round, row, class (machine) and step of each."""
+
+    def __init__(self) -> None:
+        self._entries = np.empty(64, dtype=LEDGER)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def entries(self) -> NDArray[Any]:
+        """All entries, a view."""
+        return self._entries[: self._count]
+
+    def mixed(self, mixing: NDArray[np.float64]) -> Ledger:
+        """The ledger of new machines that are copies (1) or mirror images (−1) of old ones."""
+        old, new = np.nonzero(mixing)
+        parts = []
+        for source, target in zip(old, new, strict=True):
+            part = self.entries[self.entries["class"] == source].copy()
+            part["class"], part["step"] = target, part["step"] * mixing[source, target]
+            parts.append(part)
+        ledger = Ledger()
+        entries = np.concatenate(parts) if parts else self.entries[:0]
+        ledger._entries = entries[np.lexsort((entries["class"], entries["round"]))]
+        ledger._count = len(entries)
+        return ledger
+
+    def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Takes a chunk's steps (b, machines), 0 where a machine did not err."""
+        chunk, machine = np.nonzero(steps)
+        end = self._count + len(chunk)
+        if end > len(self._entries):
+            grown = np.empty(max(64, end, 2 * len(self._entries)), dtype=LEDGER)
+            grown[: self._count] = self.entries
+            self._entries = grown
+        new = self._entries[self._count : end]
+        new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], machine, steps[chunk, machine]
+        self._count = end
+
+
+def decide(
+    kernel: Kernel,
+    x: Rows,
+    y: NDArray[np.int8],
+    w: NDArray[np.float64],
+    bias: float,
+    scores: NDArray[np.float64],
+    squared: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The perceptron's decisions on a chunk, one by one: the steps (b, machines) it took.
+
+    `scores` (b, machines) are those of the guess before the chunk; they and `squared`, the machines'
+    ‖v‖², are brought up to date.
+    """
+    K = np.empty((len(x), len(x)), dtype=x.dtype)
+    if len(x) == 1:
+        K[0] = kernel._diag(x)
+    else:
+        fill(kernel, x, x, K)
+    steps = np.empty(y.shape)
+    _native.perceptron_pass(K, y, w, bias, scores, steps, squared)
+    return steps
+
+
+# ---------------------------------------------------------------- all data at once
+
+
+class Epochs:
+    """Passes over rows that are all there, with kept scores.
+
+    y (n, machines) in {−1, 0, +1}, w (n,) > 0. `scores` (machines, n) are those of the current guess
+    on every row once an epoch after the first has ended (`complete`).
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        rows: Rows,
+        y: NDArray[np.int8],
+        w: NDArray[np.float64],
+        *,
+        numbers: NDArray[np.int64],
+        bias: float,
+        cache_bytes: int,
+        again: bool,
+    ) -> None:
+        self.kernel, self.bias, self.again = kernel, bias, again
+        self.n, self.machines = y.shape
+        self.rows = rows.compact() if isinstance(rows, VectorRows) else rows
+        self.y, self.w, self.numbers = y, w, numbers  # by position, the numbers to tell the rows by
+        self.place = np.arange(self.n)  # which row of the data stands at a position
+        self.ledger = Ledger()
+        self.squared = np.zeros(self.machines)
+        self.scores = np.zeros((self.machines, self.n))
+        self.rounds = self.epoch = 0
+        self.complete = False
+        self._waiting = np.empty(0, dtype=np.int64)  # positions whose push is due
+        self._weights = np.empty((0, self.machines))
+        self._pushed: list[tuple[NDArray[np.int64], NDArray[np.float64], int]] = []  # in the first epoch
+        size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again else 0
+        self._columns = np.empty((min(size, self.n), self.n), dtype=self.rows.dtype)  # touched as it fills
+        self._column_of = np.full(self.n, -1, dtype=np.int64)
+        self._kept = 0
+
+    def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
+        """One epoch in the given order of rows (None: as they are); returns its mistakes."""
+        before = len(self.ledger)
+        if self.epoch == 0 and order is not None:
+            self._sort(order)  # so that "later" is a slice
+        elif self.epoch > 0:
+            self._make_up()
+        visit = None if self.epoch == 0 or order is None else np.argsort(self.place)[order]
+        self.epoch += 1
+        for start in range(0, self.n, CHUNK):
+            stop = min(start + CHUNK, self.n)
+            positions = np.arange(start, stop) if visit is None else visit[start:stop]
+            self._chunk(positions, slice(start, stop) if visit is None else positions)
+            front = stop if self.epoch == 1 else 0
+            if front < self.n:
+                self._push(front, len(self._waiting) if stop == self.n else 0)
+            progress(stop)
+        self._push(self.n if self.epoch == 1 else 0, len(self._waiting))
+        self.complete = self.epoch > 1
+        return len(self.ledger) - before
+
+    def learner(self) -> Online:
+        """A learner that goes on from here."""
+        online = Online(self.kernel, self.machines, self.bias)
+        online.ledger, online.squared, online.rounds = self.ledger, self.squared, self.rounds
+        entries = self.ledger.entries
+        numbers, place = np.unique(entries["row"], return_inverse=True)
+        coef, moment = np.zeros((2, len(numbers), self.machines))
+        np.add.at(coef, (place, entries["class"]), entries["step"])
+        np.add.at(moment, (place, entries["class"]), entries["step"] * entries["round"])
+        order = np.argsort(self.numbers)
+        position = order[np.searchsorted(self.numbers, numbers, sorter=order)]
+        for start in range(0, len(numbers), Support.BLOCK):
+            part = slice(start, start + Support.BLOCK)
+            online.support.add(self.rows[position[part]], coef[part], moment[part], numbers[part])
+        return online
+
+    def _sort(self, order: NDArray[np.int64]) -> None:
+        self.rows, self.y, self.w = self.rows[order], self.y[order], self.w[order]
+        self.numbers, self.place = self.numbers[order], self.place[order]
+
+    def _chunk(self, positions: NDArray[np.int64], where: slice | NDArray[np.int64]) -> None:
+        x = self.rows[where]
+        scores = self.scores[:, where].T.copy(order="C")  # (b, machines)
+        if len(self._waiting):
+            waiting = self.rows[self._waiting]
+            add_scores(self.kernel, x, waiting, self._weights, scores)
+            scores += self.bias * self._weights.sum(axis=0)
+        steps = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.squared)
+        rounds = self.rounds + 1 + np.arange(len(positions))
+        self.ledger.add(steps, rounds, self.numbers[where])
+        self.rounds += len(positions)
+        erred = np.flatnonzero(steps.any(axis=1))
+        self._waiting = np.concatenate([self._waiting, positions[erred]])
+        self._weights = np.concatenate([self._weights, steps[erred]])
+
+    def _push(self, front: int, least: int) -> None:
+        """Adds what waits to the scores of the rows from `front` on, once there is enough of it."""
+        ready = max(least, len(self._waiting) - len(self._waiting) % PANEL if len(self._waiting) >= PUSH else 0)
+        if ready == 0:
+            return
+        who, A = self._waiting[:ready], np.ascontiguousarray(self._weights[:ready])
+        self._waiting, self._weights = self._waiting[ready:], self._weights[ready:]
+        if self.epoch == 1 and self.again:
+            self._pushed.append((who, A, front))
+        if front < self.n:
+            self._add(who, A, slice(front, self.n))
+
+    def _make_up(self) -> None:
+        """Before a second epoch: the first one's pushes to the rows that had been visited."""
+        for who, A, front in self._pushed:
+            self._add(who, A, slice(0, front))
+        self._pushed.clear()
+
+    def _add(self, who: NDArray[np.int64], A: NDArray[np.float64], where: slice) -> None:
+        """scores[:, where] += A' k(who, rows[where]), from kept columns where there are some."""
+        scores = self.scores[:, where]
+        scores += self.bias * A.sum(axis=0)[:, None]
+        column = self._column_of[who]
+        whole = where.start == 0 and where.stop == self.n
+        known = column >= 0 if whole else np.zeros(len(who), dtype=bool)  # in part only: to be filled below
+        if known.any():
+            _native.add_columns(self._columns, column[known], np.ascontiguousarray(A[known]), scores)
+        fresh, B = who[~known], np.ascontiguousarray(A[~known])
+        if len(fresh) == 0:
+            return
+        column = self._column_of[fresh]
+        if (column < 0).all() and self._kept + len(fresh) <= len(self._columns):
+            column = np.arange(self._kept, self._kept + len(fresh))
+            self._column_of[fresh] = column
+            self._kept += len(fresh)
+        x, s = self.rows[where], self.rows[fresh]
+        if (column >= 0).all():
+            block = self._columns[column[0] : column[-1] + 1, where]  # they came together
+            fill(self.kernel, x, s, block.T)
+            _native.add_columns(block, np.arange(len(fresh)), B, scores)
+        else:
+            add_scores(self.kernel, x, s, B, scores.T)
+
+
+# ---------------------------------------------------------------- streams
+
+
+class Support:
+    """Support vectors that are only ever added, packed for products, in blocks.
+
+    `coef` (m, machines) are their coefficients in the current guess, `moment` the same with each step
+    times its round: coef − moment / R is the average of all guesses over R rounds. The last block
+    of dense rows grows in place: adding a vector writes one column of its panels.
+    """
+
+    BLOCK = 4096
+
+    def __init__(self, machines: int) -> None:
+        self.blocks: list[Rows] = []
+        self._size = 0
+        self._coef, self._moment = np.empty((0, machines)), np.empty((0, machines))
+        self._numbers = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def coef(self) -> NDArray[np.float64]:
+        return self._coef[: self._size]
+
+    @property
+    def moment(self) -> NDArray[np.float64]:
+        return self._moment[: self._size]
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        return self._numbers[: self._size]
+
+    def set_machines(self, mixing: NDArray[np.float64]) -> None:
+        """New machines that are sums of the old ones: (machines, new machines)."""
+        self._coef, self._moment = self.coef @ mixing, self.moment @ mixing
+        self._numbers = self.numbers.copy()
+
+    def add(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+        old, new = self._size, self._size + len(coef)
+        if new > len(self._coef):
+            room = max(64, new, 2 * len(self._coef)) - old
+            self._coef = np.concatenate([self.coef, np.empty((room, coef.shape[1]))])
+            self._moment = np.concatenate([self.moment, np.empty((room, coef.shape[1]))])
+            self._numbers = np.concatenate([self.numbers, np.empty(room, dtype=np.int64)])
+        self._coef[old:new], self._moment[old:new], self._numbers[old:new] = coef, moment, numbers
+        self._size = new
+        last = self.blocks[-1] if self.blocks else None
+        if isinstance(s, VectorRows) and s.is_dense:
+            if not isinstance(last, GrowingRows) or len(last) + len(s) > self.BLOCK:
+                self.blocks.append(GrowingRows(s.n_features, s.dtype))
+            grown = self.blocks[-1]
+            assert isinstance(grown, GrowingRows)
+            grown.append(s)
+        elif last is None or len(last) + len(s) > self.BLOCK:
+            self.blocks.append(s)
+        else:
+            self.blocks[-1] = joined([last, s])
+
+    def add_scores(self, kernel: Kernel, x: Rows, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """out += k(x, support) @ coef."""
+        start = 0
+        for block in self.blocks:
+            part = coef[start : start + len(block)]
+            if len(x) == 1:  # needs no tiles
+                kernel._add_scores(x, block, part, out)
+            else:
+                add_scores(kernel, x, block, part, out)
+            start += len(block)
+
+    def all_rows(self) -> Rows | None:
+        return joined(self.blocks) if self.blocks else None
+
+
+class GrowingRows(VectorRows):
+    """Dense rows with room for more; norms and panels grow with them."""
+
+    def __init__(self, n_features: int, dtype: np.dtype) -> None:
+        self._room = np.empty((0, n_features), dtype=dtype)
+        super().__init__(self._room)
+        self._norms = np.empty(0)
+        self._values = aligned_empty((0, n_features, PANEL_BYTES // dtype.itemsize), dtype)
+
+    def append(self, s: VectorRows) -> None:
+        old, new, width = len(self), len(self) + len(s), self._values.shape[2]
+        if new > len(self._room):
+            size = -(-max(64, 2 * len(self._room), new) // width) * width
+            self._room = np.concatenate([self.dense(), np.empty((size - old, self.n_features), dtype=self.dtype)])
+            self._norms = np.concatenate([self._norms[:old], np.empty(size - old)])
+            values = aligned_empty((size // width, self.n_features, width), self.dtype)
+            values[: len(self._values)] = self._values
+            values[len(self._values) :] = 0
+            self._values = values
+        self._room[old:new] = s.dense()
+        self._norms[old:new] = s.squared_norms()
+        for i in range(old, new):
+            self._values[i // width, :, i % width] = self._room[i]
+        self._dense = self._room[:new]
+        self._kept.clear()
+
+    def squared_norms(self) -> NDArray[np.float64]:
+        return self._norms[: len(self)]
+
+    def panels(self, for_sparse: bool) -> Panels:
+        width = self._values.shape[2]
+        return Panels(self._values[: -(-len(self) // width)], len(self), None, None)
+
+
+def joined(blocks: list[Rows]) -> Rows:
+    """Blocks of one kind as one."""
+    first = blocks[0]
+    if isinstance(first, VectorRows):
+        return VectorRows.joined([b for b in blocks if isinstance(b, VectorRows)])
+    if isinstance(first, ObjectRows):
+        return ObjectRows(np.concatenate([b.objects for b in blocks if isinstance(b, ObjectRows)]))
+    return GramRows(None, np.concatenate([b.columns for b in blocks if isinstance(b, GramRows)]), None)
+
+
+class Online:
+    """A learner that has seen some of a stream and goes on.
+
+    `rounds` counts the examples it was used on, of all epochs.
+    """
+
+    def __init__(self, kernel: Kernel, machines: int, bias: float) -> None:
+        self.kernel, self.machines, self.bias = kernel, machines, bias
+        self.ledger, self.support = Ledger(), Support(machines)
+        self.squared = np.zeros(machines)  # ‖v‖² of each machine
+        self.rounds = 0
+        self.model: tuple[Any, Any] | None = None  # what the estimator last made of this state, and which it was
+
+    def set_machines(self, mixing: NDArray[np.float64]) -> None:
+        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
+        self.support.set_machines(mixing)
+        self.squared = self.squared @ np.abs(mixing)
+        self.ledger = self.ledger.mixed(mixing)
+        self.machines = mixing.shape[1]
+
+    def averaged(self) -> NDArray[np.float64]:
+        """The coefficients of the average of all guesses, Σ_k m_k v_k / m: a step of round r counts R − r of R times."""
+        return self.support.coef - self.support.moment / max(self.rounds, 1)
+
+    def scores(self, x: Rows, coef: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """(n, machines) under the current guess, or with other coefficients."""
+        coef = self.support.coef if coef is None else coef
+        out = np.zeros((len(x), self.machines))
+        self.support.add_scores(self.kernel, x, coef, out)
+        if self.bias:
+            out += self.bias * coef.sum(axis=0)
+        return out
+
+    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+        """A chunk of examples, one by one: y (n, machines), w and the rows' numbers (n,)."""
+        for start in range(0, len(x), CHUNK):
+            where = slice(start, start + CHUNK)
+            part = x[where] if len(x) > CHUNK else x
+            steps = decide(self.kernel, part, y[where], w[where], self.bias, self.scores(part), self.squared)
+            erred = np.flatnonzero(steps.any(axis=1))
+            rounds = self.rounds + 1 + np.arange(len(part))
+            if len(erred):
+                new = part[erred] if len(erred) < len(part) else part
+                self.ledger.add(steps, rounds, numbers[where])
+                moment = steps[erred] * rounds[erred, None]
+                self.support.add(new, steps[erred], moment, numbers[where][erred])
+            self.rounds += len(part)

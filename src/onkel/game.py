@@ -1,0 +1,597 @@
+"""The perceptron game: A gives points, B guesses their labels, and a referee keeps it fair.
+
+A round: A gives x, B predicts the sign of a score f(x), A gives the label y ∈ {−1, +1}; B erred
+iff y f(x) ≤ 0. A wants mistakes, as many as possible, and keeps two rules:
+
+    margin   y u·x ≥ γ     for a unit vector u, A's secret, which the referee knows
+    radius   ‖x‖² ≤ R
+
+The perceptron is B's strategy v₀ = 0, f(x) = v_k·x, v_{k+1} = v_k + y x at each mistake. Then
+
+    lemma 1  v_k·u ≥ kγ    each mistake adds y x·u ≥ γ
+    lemma 2  ‖v_k‖² ≤ kR   each mistake adds 2y v_k·x + ‖x‖², and the first term is ≤ 0
+    theorem  k ≤ R/γ²      since kγ ≤ v_k·u ≤ ‖v_k‖ ≤ √(kR)
+
+whatever A does, in any dimension (Novikoff 1962). `Orthogonal` attains the bound; `Greedy` comes
+near it by looking at B's scores; `RandomWithin` shows how little of it an A without malice needs;
+`Scripted` plays points of your own. Since y is the sign of u·x, A has no choice left once x is
+given: it hands both to the referee, who tells B the label after its guess.
+
+Source: W. Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 1
+("the notes"). They write the rules as strict inequalities and a mistake as y f(x) < 0; but from
+v₀ = 0 a strict test never learns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.checks import check_integer, check_matrix, check_number
+from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.kernels import Kernel, Linear, expand
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from onkel.plot import MistakesDisplay
+
+__all__ = [
+    "EstimatorPlayer",
+    "Greedy",
+    "Orthogonal",
+    "PerceptronPlayer",
+    "PlayerA",
+    "PlayerB",
+    "RandomWithin",
+    "Round",
+    "Scripted",
+    "Trace",
+    "play",
+]
+
+Vector: TypeAlias = NDArray[np.float64]
+Move: TypeAlias = tuple[Vector, int]  # x and its label
+Score: TypeAlias = Callable[[Vector], float]
+
+TOLERANCE = 1e-9  # relative: of the rules and of the bound
+EPS = float(np.finfo(np.float64).eps)
+FORMAT, VERSION = "onkel-game", 1
+HEAD, TAIL, WIDE = 12, 6, 40  # of a printed trace: rounds shown where there are more, and letters of a point
+COLUMNS = {"i": ">", "guess": "<", "x": "<", "y": ">", "score": ">", "result": "<", "v·u": ">", "‖v‖²": ">"}
+
+
+# ---------------------------------------------------------------- player A
+
+
+class PlayerA(ABC):
+    """An adversary: the rules that it promises to keep, and its moves.
+
+    For one of your own, call ``super().__init__(u, margin, radius_sq)`` and give `moves`; set `n_rounds`
+    where they end. `u` is the secret, a unit vector; γ = margin in (0, √R]; R = radius_sq > 0.
+    """
+
+    n_rounds: int | None = None
+
+    def __init__(self, u: Any, margin: float, radius_sq: float) -> None:
+        who = type(self).__name__
+        self.radius_sq = check_number(radius_sq, "radius_sq", who, above=0)
+        self.margin = check_number(margin, "margin", who, above=0)
+        self.u = _vector(u, "u", who)
+        norm, longest = float(np.linalg.norm(self.u)), math.sqrt(self.radius_sq)
+        if self.margin > longest * (1 + TOLERANCE):
+            raise ParameterError(
+                f"{who}: margin must be at most √radius_sq = {longest:g}, or no point keeps both rules; got {margin!r}."
+            )
+        if abs(norm - 1) > TOLERANCE:
+            raise ParameterError(f"{who}: u must be a unit vector; got ‖u‖ = {norm:.12g}. Divide it by its norm.")
+
+    @abstractmethod
+    def moves(self, score: Score) -> Iterator[Move]:
+        """Starts a game: (x, y) after (x, y); `score` tells B's present score of any point."""
+
+
+class Scripted(PlayerA):
+    """An A that plays a sequence of your own; the referee checks it move by move.
+
+    Parameters
+    ----------
+    X, y : the points, shape (n, d), and their labels, −1 or +1, in the order of the rounds.
+    u : the unit vector that separates them, yᵢ u·xᵢ ≥ margin, shape (d,).
+    margin, radius_sq : γ in (0, √R], and R ≥ ‖xᵢ‖².
+
+    Cost: a copy of X.
+
+    >>> from onkel.game import PerceptronPlayer, Scripted, play
+    >>> a = Scripted([[1, 0], [0, 1], [1, 1]], [1, -1, 1], u=[0.8, -0.6], margin=0.6, radius_sq=2.0)
+    >>> play(a, PerceptronPlayer(), rounds=2).n_mistakes  # in round 3 A would cheat: y u·x = 0.2
+    2
+
+    Source: the rules of the notes, sec. 1.1.
+    """
+
+    def __init__(self, X: Any, y: Any, u: Any, margin: float, radius_sq: float) -> None:
+        super().__init__(u, margin, radius_sq)
+        self.X = np.array(check_matrix(X, who="Scripted", sparse=False, n_features=len(self.u)), dtype=np.float64)
+        self.y, self.n_rounds = np.array(y), len(self.X)
+        if self.y.shape != (self.n_rounds,):
+            raise ShapeError(f"Scripted: y must have a label for each row of X; got {self.y.shape} for {self.X.shape}.")
+
+    def __repr__(self) -> str:
+        return f"Scripted({self.n_rounds} points)"
+
+    def moves(self, score: Score) -> Iterator[Move]:
+        return zip(self.X, self.y.tolist(), strict=True)
+
+
+class Orthogonal(Scripted):
+    """The A that attains the bound: each point is orthogonal to all before it.
+
+    xᵢ = √R eᵢ with labels +1, −1, +1 …, i = 1…n, and u = Σ yᵢ eᵢ/√n. What B has learned says nothing
+    about the next point, v·xᵢ = 0, so that B errs n times; and γ = √(R/n), so that n = R/γ².
+
+    Parameters
+    ----------
+    n : points and dimensions, ≥ 1.
+    radius_sq : R > 0.
+
+    Cost: n² numbers.
+
+    >>> from onkel.game import Orthogonal, PerceptronPlayer, play
+    >>> trace = play(Orthogonal(4), PerceptronPlayer())
+    >>> trace.n_mistakes, trace.bound
+    (4, 4.0)
+
+    Source: an answer to the notes, sec. 1.2: "How could you force B to make lots and lots of mistakes?"
+    """
+
+    def __init__(self, n: int, radius_sq: float = 1.0) -> None:
+        self.n = check_integer(n, "n", "Orthogonal", at_least=1)
+        R = check_number(radius_sq, "radius_sq", "Orthogonal", above=0)
+        y = (-1.0) ** np.arange(n)
+        super().__init__(math.sqrt(R) * np.eye(n), y, y / math.sqrt(n), math.sqrt(R / n), R)
+
+    def __repr__(self) -> str:
+        return f"Orthogonal({self.n}, radius_sq={self.radius_sq})"
+
+
+class RandomWithin(PlayerA):
+    """An A without malice: random points inside the rules, for ever.
+
+    x = y (t u + w) with y = ±1, t uniform in [γ, √R], and w ⟂ u uniform in the ball ‖w‖² ≤ R − t².
+    B soon learns u, and the bound is far away.
+
+    Parameters
+    ----------
+    dimension : of the points, ≥ 1.
+    radius_sq, margin : R > 0 and γ in (0, √R].
+    random_state : seed ≥ 0 of the secret u and of the points; the same seed plays the same game.
+
+    Cost: O(dimension) a round.
+
+    >>> from onkel.game import PerceptronPlayer, RandomWithin, play
+    >>> trace = play(RandomWithin(5, margin=0.1, random_state=0), PerceptronPlayer(), rounds=200)
+    >>> trace.n_mistakes < 20, round(trace.bound)
+    (True, 100)
+
+    Source: the rules of the notes, sec. 1.1.
+    """
+
+    def __init__(self, dimension: int, radius_sq: float = 1.0, margin: float = 0.1, *, random_state: int = 0) -> None:
+        who = type(self).__name__
+        self.dimension = check_integer(dimension, "dimension", who, at_least=1)
+        self.random_state = check_integer(random_state, "random_state", who, at_least=0)
+        u = np.random.default_rng([random_state, 1]).normal(size=dimension)
+        super().__init__(u / np.linalg.norm(u), margin, radius_sq)
+
+    def __repr__(self) -> str:
+        names = ("radius_sq", "margin", "candidates", "random_state")
+        told = [f"{name}={getattr(self, name)}" for name in names if hasattr(self, name)]
+        return f"{type(self).__name__}({', '.join([str(self.dimension), *told])})"
+
+    def moves(self, score: Score) -> Iterator[Move]:
+        rng = np.random.default_rng([self.random_state, 2])
+        while True:
+            height = rng.uniform(self.margin, math.sqrt(self.radius_sq))
+            yield self._draw(rng, height, rng.random() ** (1 / max(1, self.dimension - 1)))
+
+    def _draw(self, rng: np.random.Generator, height: float, reach: float) -> Move:
+        """x = y (height · u + w), w ⟂ u of random direction, its length `reach` of what R allows."""
+        w = rng.normal(size=self.dimension) if self.dimension > 1 else np.zeros(1)
+        for _ in range(2):  # the second time for what rounding left of u
+            w -= (w @ self.u) * self.u
+        w *= reach * math.sqrt(max(0.0, self.radius_sq - height**2)) / (np.linalg.norm(w) or 1.0)
+        y = 1 - 2 * int(rng.integers(2))
+        return y * (height * self.u + w), y
+
+
+class Greedy(RandomWithin):
+    """An A that looks at B's scores and plays what hurts most, for ever.
+
+    Candidates have the least margin allowed, x = y (γ u + w) with w ⟂ u, half of them as long as R
+    allows: a mistake brings v·u up by γ and no more. Of those that B gets wrong it plays the one
+    that adds most to ‖v‖², 2y f(x) + ‖x‖², so that v stays far from u: both lemmas are nearly
+    equalities. If B gets all of them right, it plays the one nearest to a mistake, of least y f(x).
+
+    Parameters
+    ----------
+    dimension, radius_sq, margin, random_state : as in `RandomWithin`.
+    candidates : points to choose from in a round, ≥ 1.
+
+    Cost: O(dimension) and one score of B for each candidate.
+
+    >>> from onkel.game import Greedy, PerceptronPlayer, play
+    >>> trace = play(Greedy(5, margin=0.1, random_state=0), PerceptronPlayer(), rounds=200)
+    >>> trace.n_mistakes > 60, round(trace.bound)
+    (True, 100)
+
+    Source: the proof in the notes, sec. 1.3, read as advice to A.
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        radius_sq: float = 1.0,
+        margin: float = 0.1,
+        *,
+        candidates: int = 64,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(dimension, radius_sq, margin, random_state=random_state)
+        self.candidates = check_integer(candidates, "candidates", "Greedy", at_least=1)
+
+    def moves(self, score: Score) -> Iterator[Move]:
+        def harm(move: Move) -> tuple[bool, float]:
+            x, y = move
+            signed = y * score(x)
+            return (True, 2 * signed + float(x @ x)) if signed <= 0 else (False, -signed)
+
+        rng = np.random.default_rng([self.random_state, 2])
+        while True:
+            reaches = np.minimum(1.0, 2 * rng.random(self.candidates))
+            yield max((self._draw(rng, self.margin, reach) for reach in reaches), key=harm)
+
+
+# ---------------------------------------------------------------- player B
+
+
+@runtime_checkable
+class PlayerB(Protocol):
+    """A learner: ``score(x)``, whose sign is its guess, and ``learn(x, y)``, which says whether it erred.
+
+    A B that also has an attribute `guess`, its present vector v, has v·u and ‖v‖² in the trace.
+    """
+
+    def score(self, x: Vector) -> float: ...
+    def learn(self, x: Vector, y: int) -> bool: ...
+
+
+class PerceptronPlayer:
+    """The B of the theorem: it learns from its mistakes only.
+
+    Without a kernel it holds v = Σ yⱼxⱼ over its mistakes and f(x) = v·x; with one the mistakes
+    themselves, f(x) = Σ yⱼ k(xⱼ, x): the dual form, the same for k = Linear(). The rules are about x
+    itself, so that for other kernels the theorem does not speak.
+
+    Parameters
+    ----------
+    kernel : a kernel on vectors, or None.
+
+    Cost: O(d) a score without a kernel, as many kernel values as mistakes with one.
+
+    >>> from onkel.game import PerceptronPlayer
+    >>> b = PerceptronPlayer()
+    >>> b.learn([1.0, 2.0], -1), b.score([1.0, 0.0]), b.guess
+    (True, -1.0, array([-1., -2.]))
+
+    Source: Rosenblatt 1958; the notes, sec. 1.1; with kernels Aizerman, Braverman and Rozonoer 1964.
+    """
+
+    def __init__(self, kernel: Kernel | None = None) -> None:
+        if kernel is not None and not (isinstance(kernel, Kernel) and kernel.takes in ("vectors", "anything")):
+            raise KindError(f"PerceptronPlayer: kernel must be a kernel on vectors such as Linear(); got {kernel!r}.")
+        self.kernel = kernel
+        self.n_mistakes = 0
+        self._v: Vector = np.empty(0)  # without a kernel
+        self._S, self._signs = np.empty((0, 0)), np.empty(0)  # with one: its mistakes, (k, d) and (k,)
+
+    def __repr__(self) -> str:
+        return f"PerceptronPlayer({'' if self.kernel is None else repr(self.kernel)})"
+
+    @property
+    def guess(self) -> Vector | None:
+        """v_k; None before the first mistake, and with a kernel that is not linear."""
+        if self.n_mistakes == 0 or not (self.kernel is None or isinstance(self.kernel, Linear)):
+            return None
+        return self._v if self.kernel is None else self._signs @ self._S
+
+    def score(self, x: Vector) -> float:
+        """f(x), 0 before the first mistake."""
+        if self.n_mistakes == 0:
+            return 0.0
+        if self.kernel is None:
+            return float(np.dot(self._v, x))
+        return float(expand(self.kernel, np.reshape(x, (1, -1)), self._S, self._signs)[0])
+
+    def learn(self, x: Vector, y: int) -> bool:
+        """Takes the example in if y f(x) ≤ 0, and says whether it was so."""
+        if y * self.score(x) > 0:
+            return False
+        row, first = np.array(x, dtype=np.float64), self.n_mistakes == 0
+        if self.kernel is None:
+            self._v = y * row if first else self._v + y * row
+        else:
+            self._S = row[None, :] if first else np.vstack([self._S, row])
+            self._signs = np.append(self._signs, y)
+        self.n_mistakes += 1
+        return True
+
+
+class EstimatorPlayer:
+    """An online estimator as B: anything with ``learn_one(x, y)`` and ``predict_one(x)``.
+
+    Its score is the label that it predicts, or 0 where that is None. It erred if its `n_mistakes_`
+    grew, or, where it has no such attribute, if it did not predict y beforehand.
+
+    Parameters
+    ----------
+    estimator : of labels −1 and +1. It is taught in place: give a new one for each game.
+
+    Cost: that of the estimator; two predictions a round where it does not count its mistakes.
+
+    >>> from onkel.game import EstimatorPlayer, Orthogonal, play
+    >>> class Parrot:  # predicts what it heard last
+    ...     predict_one = lambda self, x: getattr(self, "heard", None)
+    ...     learn_one = lambda self, x, y: setattr(self, "heard", y)
+    >>> play(Orthogonal(6), EstimatorPlayer(Parrot())).n_mistakes
+    6
+
+    Source: the online estimators of onkel, and of river.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        if not all(callable(getattr(estimator, name, None)) for name in ("learn_one", "predict_one")):
+            raise KindError(f"EstimatorPlayer: estimator must have learn_one and predict_one; got {estimator!r}.")
+        self.estimator = estimator
+
+    def __repr__(self) -> str:
+        return f"EstimatorPlayer({_name(self.estimator)})"
+
+    def score(self, x: Vector) -> float:
+        """The predicted label, or 0."""
+        label = self.estimator.predict_one(x)
+        if label is not None and label not in (-1, 1):
+            raise ValuesError(f"{self!r}: predict_one must give a label, -1 or +1, or None; got {label!r}.")
+        return float(label or 0)
+
+    def learn(self, x: Vector, y: int) -> bool:
+        """Teaches the estimator, and says whether it erred."""
+        before = getattr(self.estimator, "n_mistakes_", None)
+        wrong = before is None and self.score(x) != y
+        self.estimator.learn_one(x, y)
+        after = getattr(self.estimator, "n_mistakes_", None)
+        return wrong if after is None else bool(after > (before or 0))
+
+
+# ---------------------------------------------------------------- the referee
+
+
+def play(a: PlayerA, b: PlayerB, rounds: int | None = None) -> Trace:
+    """Plays the game; a move of A against the rules ends it with an error.
+
+    In each round: A gives x, ‖x‖² ≤ R; B scores it; A gives y, y u·x ≥ γ; B learns. The rules hold
+    up to a relative 1e-9 and the rounding of u·x.
+
+    Parameters
+    ----------
+    a : an adversary: `Orthogonal`, `RandomWithin`, `Greedy`, `Scripted`, or any `PlayerA`.
+    b : a learner that has learned nothing yet: `PerceptronPlayer`, `EstimatorPlayer`, any `PlayerB`.
+    rounds : how many, ≥ 1; fewer if A has no more moves. None: all that A has.
+
+    Cost: a score and a lesson of B a round, and what A needs.
+
+    >>> from onkel.game import Orthogonal, PerceptronPlayer, play
+    >>> print(str(play(Orthogonal(8), PerceptronPlayer())).splitlines()[-1])
+    B erred 8 times in 8 rounds; the theorem allows 8 = R/γ²: attained.
+
+    Source: the notes, sec. 1.
+    """
+    if not isinstance(a, PlayerA):
+        raise KindError(f"play: a must be an adversary such as Orthogonal(8); got {a!r}.")
+    if not isinstance(b, PlayerB):
+        raise KindError(f"play: b must be a PerceptronPlayer(), EstimatorPlayer(estimator) or the like; got {b!r}.")
+    if isinstance(b, PerceptronPlayer) and b.n_mistakes:
+        raise ParameterError(f"play: B must start from v = 0; this {b!r} has learned before. Make a new one.")
+    if rounds is not None:
+        check_integer(rounds, "rounds", "play", at_least=1)
+    elif a.n_rounds is None:
+        raise ParameterError(f"play: rounds must be given, since {_name(a)} never ends; got None.")
+    played: list[Round] = []
+    for number, (x, y) in enumerate(islice(a.moves(b.score), rounds), 1):
+        x, y = _fair(a, x, y, number, "play")
+        score = check_number(b.score(x), f"B's score in round {number}", "play")
+        mistake = bool(b.learn(x, y))
+        mistakes = mistake + (played[-1].mistakes if played else 0)
+        v = getattr(b, "guess", None)
+        grown = (None, None) if v is None else (float(v @ a.u), float(v @ v))
+        played.append(Round(number, tuple(x.tolist()), y, score, mistake, mistakes, *grown))
+    return Trace(tuple(played), tuple(a.u.tolist()), a.margin, a.radius_sq, _name(a), _name(b))
+
+
+def _fair(a: PlayerA, x: Any, y: Any, number: int, who: str) -> Move:
+    """A's move as a trusted one, or an error that names the rule it breaks."""
+    x = _vector(x, f"A's x in round {number}", who, len(a.u))
+    square, along = float(x @ x), float(a.u @ x)
+    rounding = len(x) * EPS * math.sqrt(square)  # of u·x
+    if y not in (-1, 1):
+        broken = f"label rule: y must be -1 or +1; got {y!r}"
+    elif square > a.radius_sq * (1 + TOLERANCE):
+        broken = f"radius rule: ‖x‖² must be at most R = {a.radius_sq:.12g}; got {square:.12g}"
+    elif y * along < a.margin * (1 - TOLERANCE) - rounding:
+        broken = f"margin rule: y u·x must be at least γ = {a.margin:.12g}; got {y * along:.12g}"
+    else:
+        return x, int(y)
+    raise ValuesError(f"{who}: in round {number} A breaks the {broken}.")
+
+
+def _vector(x: Any, name: str, who: str, dimension: int | None = None) -> Vector:
+    """One point, as a read-only copy."""
+    if np.ndim(x) != 1:
+        raise ShapeError(f"{who}: {name} must be a vector, shape (dimension,); got shape {np.shape(x)}.")
+    vector = np.array(check_matrix([x], name=name, who=who, n_features=dimension)[0], dtype=np.float64)
+    vector.flags.writeable = False
+    return vector
+
+
+def _name(player: object) -> str:
+    """Its repr on one line, or its class where that would be an address."""
+    addressed = type(player).__repr__ is object.__repr__
+    return type(player).__name__ if addressed else " ".join(repr(player).split())
+
+
+# ---------------------------------------------------------------- the trace
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: what A gave, what B made of it, and where B stood afterwards.
+
+    `mistakes` counts them so far; `v_dot_u` and `v_norm_sq` are v·u and ‖v‖² after the round, None
+    where B has no vector v.
+    """
+
+    number: int
+    x: tuple[float, ...]
+    y: int
+    score: float
+    mistake: bool
+    mistakes: int
+    v_dot_u: float | None = None
+    v_norm_sq: float | None = None
+
+    def _cells(self) -> list[str]:
+        """A row of the printed table."""
+        x = ", ".join(f"{value:.3g}" for value in self.x)
+        x = x if len(x) <= WIDE else x[:WIDE].rsplit(",", 1)[0] + ", …"
+        result = f"mistake {self.mistakes}" if self.mistake else "✓"
+        grown = ("" if value is None else f"{value:.4g}" for value in (self.v_dot_u, self.v_norm_sq))
+        guess = f"v{self.mistakes - self.mistake}"
+        return [str(self.number), guess, f"({x})", f"{self.y:+d}", f"{self.score + 0.0:.4g}", result, *grown]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A game that was played: compared by content, printed as a table, drawn, saved, played again.
+
+    Attributes
+    ----------
+    rounds : the rounds, in order.
+    u, margin, radius_sq : the rules, A's secret included.
+    a, b : the players, in words.
+
+    Cost: d + 7 numbers a round.
+
+    >>> from onkel.game import Orthogonal, PerceptronPlayer, play
+    >>> trace = play(Orthogonal(8), PerceptronPlayer())
+    >>> trace.holds, trace.replay(PerceptronPlayer()) == trace
+    (True, True)
+
+    Source: the table of guesses, inputs and results in the notes, sec. 2.
+    """
+
+    rounds: tuple[Round, ...]
+    u: tuple[float, ...]
+    margin: float
+    radius_sq: float
+    a: str
+    b: str
+
+    @property
+    def n_mistakes(self) -> int:
+        """How often B erred."""
+        return self.rounds[-1].mistakes if self.rounds else 0
+
+    @property
+    def bound(self) -> float:
+        """R/γ², which no linear perceptron exceeds."""
+        return self.radius_sq / self.margin / self.margin
+
+    @property
+    def holds(self) -> bool:
+        """Whether B erred no more often than that, up to a relative 1e-9."""
+        return self.n_mistakes <= self.bound * (1 + TOLERANCE)
+
+    def replay(self, b: PlayerB) -> Trace:
+        """The same points and labels against another B."""
+        return replace(play(self._script(), b), a=self.a)
+
+    def _script(self) -> Scripted:
+        return Scripted([r.x for r in self.rounds], [r.y for r in self.rounds], self.u, self.margin, self.radius_sq)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> MistakesDisplay:
+        """Draws mistakes against rounds, and the bound: `onkel.plot.MistakesDisplay.from_trace`."""
+        from onkel.plot import MistakesDisplay
+
+        return MistakesDisplay.from_trace(self, ax=ax, **options)
+
+    def __str__(self) -> str:
+        rules = f"‖x‖² ≤ R = {self.radius_sq:.6g}, y u·x ≥ γ = {self.margin:.6g}"
+        rows, hidden = [r._cells() for r in self.rounds], len(self.rounds) - HEAD - TAIL
+        if hidden > 0:
+            rows[HEAD:-TAIL] = [["", "", f"… {hidden} more …", "", "", "", "", ""]]
+        table = [column for column in zip(COLUMNS, *rows, strict=True) if any(column[1:])]
+        padded = [[f"{cell:{COLUMNS[column[0]]}{max(map(len, column))}}" for cell in column] for column in table]
+        lines = ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
+        return "\n".join([f"A: {self.a}", f"   {rules}", f"B: {self.b}", *lines, self._verdict()])
+
+    def _verdict(self) -> str:
+        k, n, most = self.n_mistakes, len(self.rounds), np.floor(self.bound * (1 + TOLERANCE))
+        times, rounds = (f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((k, "time"), (n, "round")))
+        exact = self.bound <= most * (1 + TOLERANCE)
+        allowed = f"{most:.0f} = R/γ²" if exact else f"{most:.0f} < R/γ² = {self.bound:.4g}"
+        verdict = "" if k < most else ": attained" if k == most else ": exceeded, for B is no linear perceptron"
+        return f"B erred {times} in {rounds}; the theorem allows {allowed}{verdict}."
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes JSON lines: a header with the rules, then a line for each round. Floats read back exactly."""
+        header = {"format": FORMAT, "version": VERSION, "n_rounds": len(self.rounds)}
+        header |= {f.name: getattr(self, f.name) for f in fields(self) if f.name != "rounds"}
+        lines = [json.dumps(line, allow_nan=False) for line in (header, *map(asdict, self.rounds))]
+        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Reads what `save` wrote; the referee sees every round again."""
+        try:
+            header, *lines = map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())
+            for key, wanted in {"format": FORMAT, "version": VERSION, "n_rounds": len(lines)}.items():
+                if (got := header.pop(key)) != wanted:
+                    raise InputError(f"{key} should be {wanted!r}; got {got!r}.")
+            rounds = tuple(Round(**line | {"x": tuple(line["x"])}) for line in lines)
+            trace = cls(rounds, tuple(header.pop("u")), **header)
+            trace._check()
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise InputError(f"Trace.load: {path} is not as Trace.save writes it; {what}") from error
+        return trace
+
+    def _check(self) -> None:
+        """Refuses what no game leaves behind."""
+        a, mistakes = self._script(), 0
+        for number, r in enumerate(self.rounds, 1):
+            _fair(a, r.x, r.y, number, "Trace")
+            for value in (r.score, *(v for v in (r.v_dot_u, r.v_norm_sq) if v is not None)):
+                check_number(value, f"each score, v·u and ‖v‖², as in round {number},", "Trace")
+            mistakes += r.mistake
+            if (r.number, r.mistakes) != (number, mistakes) or (type(r.y), type(r.mistake)) != (int, bool):
+                raise InputError(f"line {number + 1} should be round {number}, mistakes so far {mistakes}; got {r}.")

@@ -1,0 +1,98 @@
+"""Kernels by name, as scikit-learn's estimators take them: one table, resolved at the edge.
+
+``kernel="rbf", gamma="scale", degree=3, coef0=1.0``, a function of two blocks of rows, or a Kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.checks import check_number
+from onkel.errors import KindError, ParameterError
+from onkel.kernels.given import Custom, Precomputed
+from onkel.kernels.kernel import Kernel
+from onkel.kernels.rows import VectorRows
+from onkel.kernels.vector import RBF, Chi2, Cosine, HistogramIntersection, Laplacian, Linear, Polynomial, Sigmoid
+
+__all__ = ["KERNEL_NAMES", "named_kernel", "resolve_gamma"]
+
+# name → kernel from gamma, degree, coef0; what a kernel does not use is ignored, as in scikit-learn
+_TABLE: dict[str, Callable[[float, float, float], Kernel]] = {
+    "linear": lambda gamma, degree, coef0: Linear(),
+    "poly": lambda gamma, degree, coef0: Polynomial(degree=degree, gamma=gamma, coef0=coef0),
+    "rbf": lambda gamma, degree, coef0: RBF(gamma=gamma),
+    "laplacian": lambda gamma, degree, coef0: Laplacian(gamma=gamma),
+    "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma=gamma, coef0=coef0),
+    "cosine": lambda gamma, degree, coef0: Cosine(),
+    "chi2": lambda gamma, degree, coef0: Chi2(gamma=gamma),
+    "histogram": lambda gamma, degree, coef0: HistogramIntersection(),
+    "precomputed": lambda gamma, degree, coef0: Precomputed(),
+}
+KERNEL_NAMES = tuple(_TABLE)
+GAMMAS = ("scale", "auto", "median")
+MEDIAN_ROWS = 1000  # of the sample that the median distance is taken from
+
+
+def named_kernel(kernel: Any, gamma: float, degree: float, coef0: float, who: str) -> Kernel:
+    """The Kernel that an estimator's parameters mean; `gamma` is already a number."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel not in _TABLE:
+            raise ParameterError(
+                f"{who}: kernel must be one of {', '.join(map(repr, KERNEL_NAMES))}, a function or a Kernel; got {kernel!r}."
+            )
+        return _TABLE[kernel](gamma, degree, coef0)
+    if callable(kernel):
+        return Custom(kernel)
+    raise KindError(f"{who}: kernel must be a name such as 'rbf', a function or a Kernel; got {kernel!r}.")
+
+
+def refuse_unused(kernel: Any, given: dict[str, Any], defaults: dict[str, Any], who: str) -> None:
+    """With a Kernel object a gamma, degree or coef0 of one's own would be lost in silence."""
+    if isinstance(kernel, Kernel):
+        for name, value in given.items():
+            if not (isinstance(value, type(defaults[name])) and value == defaults[name]):
+                raise ParameterError(
+                    f"{who}: {name}={value!r} has no effect on the kernel object {kernel!r}. "
+                    f"Set it there, with kernel__{name}, or leave it out."
+                )
+
+
+def resolve_gamma(gamma: Any, x: Any, who: str) -> float:
+    """A number from "scale" (1 / (d · var X)), "auto" (1 / d), "median" (1 / median ‖x − z‖²), or itself."""
+    if not isinstance(gamma, str):
+        return check_number(gamma, "gamma", who, above=0.0, advice=f"Or one of {', '.join(GAMMAS)}.")
+    if gamma not in GAMMAS:
+        raise ParameterError(f"{who}: gamma must be a number > 0 or one of {', '.join(GAMMAS)}; got {gamma!r}.")
+    if not isinstance(x, VectorRows):
+        return 1.0  # kernels on objects and Gram matrices have no use for it
+    if gamma == "auto":
+        return 1.0 / x.n_features
+    if gamma == "scale":
+        variance = _variance(x)
+        return 1.0 / (x.n_features * variance) if variance > 0 else 1.0
+    step = max(1, len(x) // MEDIAN_ROWS)
+    distances = _squared_distances(x[::step])
+    apart = distances[distances > 0]
+    return 1.0 / float(np.median(apart)) if apart.size else 1.0
+
+
+def _variance(x: VectorRows) -> float:
+    """The variance of all entries, zeros of CSR rows included."""
+    values, size = x.stored_values, len(x) * x.n_features
+    mean = float(values.sum(dtype=np.float64)) / size
+    if values.size == size:
+        return float(values.var(dtype=np.float64))
+    return float(np.square(values, dtype=np.float64).sum()) / size - mean**2
+
+
+def _squared_distances(x: VectorRows) -> NDArray[np.float64]:
+    norms = x.squared_norms()
+    squared = norms[:, None] + norms[None, :] - 2 * Linear()(x).astype(np.float64)
+    found: NDArray[np.float64] = np.maximum(squared[np.triu_indices(len(x), 1)], 0.0)
+    return found

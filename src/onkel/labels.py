@@ -1,0 +1,115 @@
+"""Labels ↔ the ±1 targets of one-vs-rest machines, also when labels turn up late.
+
+Two classes share one machine: +1 is `classes[1]`. More have a machine each. Where the classes are
+known from the start any other label is an error; otherwise they are found as they come:
+
+- with one class so far, the one machine says +1 for it, whatever its place will be;
+- the second class is that machine's −1, and the sign is set right on the way out;
+- at the third class the machine is doubled, for the first class as it is and for the second
+  mirrored, and the third one's machine starts, at zero, with its first example, as all later ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.errors import InputError, KindError
+
+__all__ = ["Labels"]
+
+
+class Labels:
+    """The classes of a learner, in the order of its machines (`found`) and sorted (`classes`)."""
+
+    def __init__(self, known: NDArray | None = None) -> None:
+        self.fixed = known is not None
+        # a single machine says +1 for found[0], and that is to be classes[1]
+        self.found: list[Any] = [] if known is None else list(known[::-1] if len(known) == 2 else known)
+        self.seen: set[Any] = set()
+        self._index = {label: i for i, label in enumerate(self.found)}
+
+    @property
+    def machines(self) -> int:
+        return 1 if len(self.found) <= 2 else len(self.found)
+
+    @property
+    def classes(self) -> NDArray:
+        return np.unique(np.asarray(self.found)) if self.found else np.empty(0)
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """Which machine stands for each of the sorted classes (more than two of them)."""
+        return np.argsort(np.asarray(self.found), kind="stable")
+
+    @property
+    def sign(self) -> float:
+        """−1 where the single machine's +1 is not the second of two sorted classes."""
+        return -1.0 if len(self.found) == 2 and self.found[0] != self.classes[1] else 1.0
+
+    def copy(self) -> Labels:
+        twin = Labels()
+        twin.fixed, twin.found, twin.seen = self.fixed, list(self.found), set(self.seen)
+        twin._index = dict(self._index)
+        return twin
+
+    def index(self, y: NDArray, who: str) -> NDArray[np.intp]:
+        """Labels → places in `found`, where new ones are added at the end, in order of appearance."""
+        labels, first, inverse = np.unique(y, return_index=True, return_inverse=True)
+        for i in np.argsort(first):
+            self._index_one(labels[i].item() if hasattr(labels[i], "item") else labels[i], who)
+        places = np.array([self._index[label.item() if hasattr(label, "item") else label] for label in labels])
+        return places[inverse.ravel()]
+
+    def _index_one(self, label: Any, who: str) -> int:
+        if label not in self._index:
+            if self.fixed:
+                raise InputError(
+                    f"{who}: y must hold the classes known from the start, {list(self.classes)}; got {label!r}. "
+                    "Name every class in the first partial_fit(classes=…)."
+                )
+            if self.found and isinstance(label, str) != isinstance(self.found[0], str):
+                raise KindError(f"{who}: y must hold labels of one kind; got {label!r} after {self.found[0]!r}.")
+            self._index[label] = len(self.found)
+            self.found.append(label)
+        self.seen.add(label)
+        return self._index[label]
+
+    def targets(self, index: NDArray[np.intp], new_from: int) -> NDArray[np.int8]:
+        """(n, machines) of ±1; machines from `new_from` on look at nothing before their first example."""
+        if self.machines == 1:
+            return np.where(index == 0, 1, -1).astype(np.int8)[:, None]
+        y = np.where(index[:, None] == np.arange(self.machines), 1, -1).astype(np.int8)
+        for machine in range(max(new_from, 2), self.machines):
+            here = np.flatnonzero(index == machine)
+            y[: here[0] if len(here) else len(y), machine] = 0
+        return y
+
+    def target(self, label: Any) -> NDArray[np.int8]:
+        """(1, machines) of ±1 for one label that was seen before."""
+        place = self._index[label]
+        if self.machines == 1:
+            return np.array([[1 if place == 0 else -1]], dtype=np.int8)
+        y = np.full((1, self.machines), -1, dtype=np.int8)
+        y[0, place] = 1
+        return y
+
+    def unseen(self) -> NDArray[np.bool_]:
+        """Which of the sorted classes no example had yet."""
+        return np.array([label not in self.seen for label in self.classes.tolist()])
+
+    def mixing(self, machines: int) -> NDArray[np.float64] | None:
+        """How the machines of now come from as many as there were; None if nothing changed."""
+        if machines == self.machines:
+            return None
+        mixing = np.zeros((machines, self.machines))
+        np.fill_diagonal(mixing, 1.0)
+        if machines == 1:
+            mixing[0, 1] = -1.0
+        return mixing
+
+    def out(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Machines' columns as the user knows them: one, for classes[1], or one per sorted class."""
+        return scores * self.sign if self.machines == 1 else np.ascontiguousarray(scores[:, self.order])

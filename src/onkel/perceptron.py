@@ -1,0 +1,485 @@
+"""Perceptrons: learners that add the examples they get wrong, and do nothing else.
+
+    v ← v + y φ(x)    where    y v·φ(x) ≤ 0
+
+`KernelPerceptron` keeps v as the list of its mistakes and needs only kernel values; `Perceptron`
+keeps v itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from onkel import bounds, gram
+from onkel.checks import check_number
+from onkel.classifier import OnlineClassifier
+from onkel.dual import Epochs, Online
+from onkel.errors import GramError, ParameterError
+from onkel.estimator import warn_of_conflicts
+from onkel.kernels import Kernel
+from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
+from onkel.kernels.rows import GramRows, Rows
+from onkel.model import Expansion, Vote, support_data
+from onkel.primal import Primal, PrimalEpochs
+
+__all__ = ["KernelPerceptron", "Perceptron"]
+
+Hypothesis = Literal["averaged", "voted", "last", "random", "best"]
+HYPOTHESES = ("averaged", "voted", "last", "random", "best")
+KERNEL_DEFAULTS = {"gamma": "scale", "degree": 3, "coef0": 1.0}
+
+
+class _WithLedger(OnlineClassifier):
+    """What every mistake-driven classifier tells of its mistakes."""
+
+    @property
+    def mistakes_(self) -> NDArray[Any]:
+        """The ledger as the user knows the classes: a machine's index is its class's."""
+        check_is_fitted(self, "_learner")
+        entries: NDArray[Any] = self._learner.ledger.entries.copy()
+        if self._labels.machines == 1:
+            entries["class"] = len(self.classes_) - 1
+            entries["step"] *= self._labels.sign
+        else:
+            entries["class"] = np.argsort(self._labels.order)[entries["class"]]
+            entries = entries[np.lexsort((entries["class"], entries["round"]))]
+        return entries
+
+    @property
+    def n_mistakes_(self) -> int:
+        check_is_fitted(self, "_learner")
+        return len(self._learner.ledger)
+
+    @property
+    def n_rounds_(self) -> int:
+        check_is_fitted(self, "_learner")
+        return int(self._learner.rounds)
+
+
+class KernelPerceptron(_WithLedger):
+    """The perceptron in dual form: a count of mistakes per example is the whole model.
+
+    f(x) = Σᵢ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes on example i, y·f(x) ≤ 0; with more than
+    two classes one such machine for each against the rest, all on the same kernel values. The last
+    guess decides what is a mistake; what predicts is a `hypothesis` made of all guesses v_k, each
+    weighted by m_k, the number of examples it was used on, the one it failed on included (Freund
+    and Schapire count from the example after; the two differ at the ends only).
+
+    Parameters
+    ----------
+    kernel : "rbf", "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "histogram",
+        "precomputed", a function of two blocks of rows, or any Kernel, whose own parameters are then
+        ``kernel__gamma`` and the like.
+    gamma : > 0, or "scale" (1 / (d var X)), "auto" (1 / d), "median" (1 / median ‖x − z‖²), resolved by
+        the first call that brings data and kept in `gamma_`.
+    degree : of "poly".
+    coef0 : of "poly" and "sigmoid".
+    hypothesis : "averaged" Σ m_k v_k / m; "voted" Σ m_k sign(v_k·x) / m; "last"; "random", the guess
+        of a random round, drawn once; "best", the one that stood longest, ties to the earliest.
+    max_iter : ≥ 1, epochs of `fit`; it stops earlier after one without a mistake.
+    fit_intercept : learn on K + 1, a constant feature: b = Σ αᵢ yᵢ.
+    shuffle : visit the examples in a random order, a new one each epoch.
+    random_state : seed of the shuffling and of the random hypothesis.
+    class_weight : {class: weight} or "balanced" (not in partial_fit). A weight scales an example's step.
+    cache_size : ≥ 0, MB of kernel columns that `fit` keeps, so that a row that errs again costs nothing.
+    warm_start : whether `fit` goes on from the last state.
+    verbose : 1 draws a progress bar on stderr.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    mistakes_ : the ledger: round (from 1), row, class (index of the machine in `classes_`) and step of
+        every update, in order; each intermediate guess is a prefix of it.
+    n_mistakes_, n_rounds_ : updates of all machines; examples seen, epochs counted.
+    mistake_counts_ : mistakes on each support vector, shape (machines, support vectors).
+    support_, support_vectors_ : the rows that were ever got wrong.
+    dual_coef_, intercept_ : of the hypothesis, shape (machines, support vectors) and (machines,).
+    model_ : the hypothesis as a frozen model, with ``explain(x)``.
+    certificate_ : after `fit`, the mistakes against the theorem (`onkel.bounds`).
+    kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_ : as usual.
+
+    Learns one example at a time, too: `partial_fit`, `learn_one`, `predict_one`. Classes may turn up
+    late there: a late class's machine starts at its first example.
+
+    Cost: an epoch takes (new mistakes) × n kernel values and O(n · machines) memory besides the data;
+    `learn_one` and `predict_one` one kernel value per support vector.
+
+    >>> from onkel import KernelPerceptron
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], ["same", "same", "other", "other"]
+    >>> machine = KernelPerceptron(gamma=2.0, shuffle=False).fit(X, y)
+    >>> machine.predict([[0.1, 0.0], [0.1, 0.9]]).tolist(), machine.n_mistakes_, machine.converged_
+    (['same', 'other'], 4, True)
+
+    Source: Aizerman, Braverman and Rozonoer 1964; Freund and Schapire 1999, Large margin
+    classification using the perceptron algorithm.
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        hypothesis: Hypothesis = "averaged",
+        max_iter: int = 10,
+        fit_intercept: bool = False,
+        shuffle: bool = True,
+        random_state: Any = None,
+        class_weight: Any = None,
+        cache_size: float = 1000,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.hypothesis = hypothesis
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    # ---------------------------------------------------------------- making the learner
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number(self.cache_size, "cache_size", self._who, at_least=0.0)
+        if self.hypothesis not in HYPOTHESES:
+            allowed = ", ".join(HYPOTHESES)
+            raise ParameterError(f"{self._who}: hypothesis must be one of {allowed}; got {self.hypothesis!r}.")
+        given = {name: getattr(self, name) for name in KERNEL_DEFAULTS}
+        refuse_unused(self.kernel, given, KERNEL_DEFAULTS, self._who)
+
+    def _kernel_in(self) -> Kernel:
+        if hasattr(self, "kernel_") and hasattr(self, "_learner"):
+            return self.kernel_
+        return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._who)
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        """The kernel of the first data, kept."""
+        if not isinstance(self.kernel, Kernel):
+            self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
+        self.kernel_: Kernel = named_kernel(
+            self.kernel, getattr(self, "gamma_", 1.0), self.degree, self.coef0, self._who
+        )
+        self._certificate: bounds.Certificate | None = None
+        return self.kernel_
+
+    def _new_learner(self, rows: Rows, machines: int) -> Online:
+        return Online(self._resolve(rows), machines, float(bool(self.fit_intercept)))
+
+    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Epochs:
+        if isinstance(rows, GramRows):
+            _check_gram(rows, self._who)
+        return Epochs(
+            self._resolve(rows),
+            rows,
+            targets,
+            weights,
+            numbers=numbers,
+            bias=float(bool(self.fit_intercept)),
+            cache_bytes=int(self.cache_size * 1e6),
+            again=self.max_iter > 1,
+        )
+
+    def _after_fit(self, run: Epochs, y: NDArray, interrupted: bool) -> None:
+        self._certificate = self._certify(run)
+        if self.max_iter > 1 and not self.converged_ and not interrupted:
+            warn_of_conflicts(run.rows, y[run.place], self._who)
+
+    def _certify(self, run: Epochs) -> bounds.Certificate:
+        """The mistakes of a fit against the theorem, from numbers that are there already."""
+        mistakes = np.bincount(run.ledger.entries["class"], minlength=run.machines)
+        radius_sq = float(self.kernel_._diag(run.rows).max()) + run.bias
+        if not run.complete:
+            reason = (
+                f"no separator found in {self.n_iter_} epoch(s). "
+                "onkel.bounds.certificate(estimator, X, y) looks for a bound with a comparator."
+            )
+            return bounds.uncertified(mistakes, radius_sq, self.n_iter_, reason)
+        return bounds.certify(
+            mistakes=mistakes,
+            margins=run.y * run.scores.T,
+            norms=np.sqrt(np.maximum(run.squared, 0.0)),
+            radius_sq=radius_sq,
+            epochs=self.n_iter_,
+            comparator="the last guess",
+            is_psd=self.kernel_.is_psd,
+            weight_ratio=float(run.w.max() / run.w.min()),
+        )
+
+    # ---------------------------------------------------------------- what was learned
+
+    @property
+    def mistake_counts_(self) -> NDArray[np.int64]:
+        entries = self._learner.ledger.entries
+        counts = np.zeros((len(self.support_), self._learner.machines), dtype=np.int64)
+        np.add.at(counts, (np.searchsorted(self.support_, entries["row"]), entries["class"]), 1)
+        return (counts if self._learner.machines == 1 else counts[:, self._labels.order]).T
+
+    @property
+    def support_(self) -> NDArray[np.int64]:
+        check_is_fitted(self, "_learner")
+        found: NDArray[np.int64] = np.sort(self._learner.support.numbers)
+        return found
+
+    @property
+    def support_vectors_(self) -> Any:
+        return support_data(self._ordered_support())
+
+    @property
+    def dual_coef_(self) -> NDArray[np.float64]:
+        coef = self._coef()[np.argsort(self._learner.support.numbers)]
+        return np.ascontiguousarray(self._labels.out(coef).T)
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        coef = self._labels.out(self._coef())
+        found: NDArray[np.float64] = self._learner.bias * coef.sum(axis=0)
+        return found
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """v itself, shape (machines, features), where the kernel is linear."""
+        if getattr(self, "kernel_", None) is None or type(self.kernel_).__name__ != "Linear":
+            raise AttributeError("coef_ is there only with a linear kernel")
+        return np.asarray(self.dual_coef_ @ self.support_vectors_)
+
+    @property
+    def certificate_(self) -> bounds.Certificate:
+        check_is_fitted(self, "_learner")
+        if self._certificate is None or len(self._learner.ledger) != self._certificate.mistakes:
+            raise AttributeError(
+                "certificate_ is there after fit; for what was learned online use onkel.bounds.certificate(estimator, X, y)"
+            )
+        return self._certificate
+
+    @property
+    def model_(self) -> Expansion | Vote:
+        """The hypothesis as a frozen model, one output per machine as in `decision_function`."""
+        model = self._machine_model()
+        labels = self._labels
+        if isinstance(model, Vote):
+            if labels.machines == 1:
+                return dataclasses.replace(model, step=model.step * labels.sign)
+            machine, start = np.argsort(labels.order)[model.machine], model.start[labels.order]
+            return dataclasses.replace(model, machine=machine, start=start)
+        return Expansion(model.kernel, model.support, model.rows, labels.out(model.coef), self.intercept_)
+
+    # ---------------------------------------------------------------- hypotheses
+
+    def _coef(self) -> NDArray[np.float64]:
+        """Coefficients (support vectors, machines) of the hypothesis, in the learner's own order."""
+        check_is_fitted(self, "_learner")
+        learner: Online = self._learner
+        if self.hypothesis == "last":
+            return learner.support.coef
+        if self.hypothesis == "averaged":
+            return learner.averaged()
+        if self.hypothesis == "voted":
+            raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
+        entries = learner.ledger.entries
+        if self.hypothesis == "random":  # the guess in use at a random round
+            until = np.full(learner.machines, 1 + int(self._draw * learner.rounds))
+        else:
+            until = np.array([_longest(entries, o, learner.rounds) for o in range(learner.machines)])
+        kept = entries[entries["round"] < until[entries["class"]]]
+        coef = np.zeros((len(learner.support), learner.machines))
+        place = _place(learner.support.numbers, kept["row"])
+        np.add.at(coef, (place, kept["class"]), kept["step"])
+        return coef
+
+    def _ordered_support(self) -> Rows:
+        check_is_fitted(self, "_learner")
+        support: Rows = self._learner.support.all_rows()
+        return support[np.argsort(self._learner.support.numbers)]
+
+    def _machine_model(self) -> Expansion | Vote:
+        """The hypothesis with the learner's own machines, made once for a state of the learner."""
+        check_is_fitted(self, "_learner")
+        learner: Online = self._learner
+        key = (len(learner.ledger), learner.rounds, self.hypothesis)
+        if learner.model is None or learner.model[0] != key:
+            learner.model = key, self._make_model(learner)
+        model: Expansion | Vote = learner.model[1]
+        return model
+
+    def _make_model(self, learner: Online) -> Expansion | Vote:
+        support, rows = self._ordered_support(), self.support_
+        if self.hypothesis != "voted":
+            coef = self._coef()
+            ordered = np.ascontiguousarray(coef[np.argsort(learner.support.numbers)])
+            return Expansion(learner.kernel, support, rows, ordered, learner.bias * coef.sum(axis=0))
+        entries = learner.ledger.entries
+        start, weight = vote_weights(entries["round"], entries["class"], learner.machines, learner.rounds)
+        place = np.searchsorted(rows, entries["row"])
+        machine, step = np.ascontiguousarray(entries["class"]), np.ascontiguousarray(entries["step"])
+        return Vote(learner.kernel, support, rows, place, machine, step, weight, start, learner.bias)
+
+    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
+        scores = self._machine_model().scores(X)
+        if self.hypothesis == "voted" and self._labels.sign < 0:  # a vote at 0 is the positive class's
+            scores = np.where(scores == 0, -0.0, scores)
+        return scores
+
+    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
+        if self.hypothesis == "averaged":
+            return self._learner.scores(row, self._learner.averaged())  # type: ignore[no-any-return]
+        if self.hypothesis == "last":
+            return self._learner.scores(row)  # type: ignore[no-any-return]
+        return self._machine_model().scores(row)
+
+
+class Perceptron(_WithLedger):
+    """The perceptron: v ← v + η y x whenever y (v·x + b) ≤ 0.
+
+    With more than two classes one such machine for each against the rest. It makes the mistakes of
+    ``KernelPerceptron(kernel="linear")``, update for update, in O(d) memory.
+
+    Parameters
+    ----------
+    learning_rate : η > 0. From v = 0 it only scales v, unless an example's weight says otherwise.
+    hypothesis : "last", or "averaged", the mean of all guesses weighted by how long each stood.
+    fit_intercept : learn b as well, a constant feature.
+    max_iter : ≥ 1, epochs of `fit`; it stops earlier after one without a mistake.
+    shuffle : visit the examples in a random order, a new one each epoch.
+    random_state : seed of the shuffling.
+    class_weight : {class: weight} or "balanced" (not in partial_fit). A weight scales an example's step.
+    warm_start : whether `fit` goes on from the last state.
+    verbose : 1 draws a progress bar on stderr.
+
+    Attributes
+    ----------
+    coef_, intercept_ : of the hypothesis, shape (machines, features) and (machines,).
+    mistakes_, n_mistakes_, n_rounds_, classes_, n_iter_, converged_ : as in `KernelPerceptron`.
+
+    Cost: machines × non-zeros multiply-adds an example.
+
+    >>> from onkel import Perceptron
+    >>> machine = Perceptron(shuffle=False).fit([[1.0, 1.0], [-1.0, 0.5]], [1, 0])
+    >>> machine.coef_, machine.intercept_, machine.n_mistakes_
+    (array([[2. , 0.5]]), array([0.]), 2)
+
+    Source: Rosenblatt 1958; Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron.
+    """
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float = 1.0,
+        hypothesis: Literal["last", "averaged"] = "last",
+        fit_intercept: bool = True,
+        max_iter: int = 100,
+        shuffle: bool = True,
+        random_state: Any = None,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.hypothesis = hypothesis
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number(self.learning_rate, "learning_rate", self._who, above=0.0)
+        if self.hypothesis not in ("last", "averaged"):
+            raise ParameterError(f"{self._who}: hypothesis must be last or averaged; got {self.hypothesis!r}.")
+
+    def _new_learner(self, rows: Rows, machines: int) -> Primal:
+        return Primal(self.n_features_in_, machines, float(self.learning_rate), bool(self.fit_intercept))
+
+    def _new_run(
+        self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray
+    ) -> PrimalEpochs:
+        return PrimalEpochs(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
+
+    def _after_fit(self, run: PrimalEpochs, y: NDArray, interrupted: bool) -> None:
+        if self.max_iter > 1 and not self.converged_ and not interrupted:
+            warn_of_conflicts(run.rows, y, self._who)
+
+    def _v(self) -> NDArray[np.float64]:
+        check_is_fitted(self, "_learner")
+        learner: Primal = self._learner
+        return learner.averaged() if self.hypothesis == "averaged" else learner.V
+
+    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(X @ self._v()[:, :-1].T) + self._v()[:, -1]
+
+    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
+        return self._learner.scores(row, self._v())  # type: ignore[no-any-return]
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        return np.array(self._labels.out(self._v()[:, :-1].T).T)
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        return np.array(self._labels.out(self._v()[None, :, -1])[0])
+
+
+def vote_weights(
+    rounds: NDArray[np.int64], machine: NDArray[np.int64], machines: int, total: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """m_k of every guess: m₀ of each machine, and of the guess that each entry of the ledger makes.
+
+    A guess is used from the round after its mistake to the round of the next one, which it fails on.
+    Cohen's notes, sec. 2: mistakes at rounds 1, 4, 8 and 10 of ten give 1, 3, 4, 2 and 0.
+    """
+    start, weight = np.full(machines, float(total)), np.empty(len(rounds))
+    for o in range(machines):
+        mine = np.flatnonzero(machine == o)
+        ends = np.append(rounds[mine], total)
+        start[o] = ends[0]
+        weight[mine] = np.diff(ends)
+    return start, weight
+
+
+def _longest(entries: NDArray[Any], machine: int, total: int) -> int:
+    """The round at which the guess that stood longest failed (or the end): entries before it make it."""
+    rounds = entries["round"][entries["class"] == machine]
+    weights = np.diff(np.concatenate([[0], rounds, [total]]))
+    best = int(np.argmax(weights))  # the first of the largest
+    return int(rounds[best]) if best < len(rounds) else total + 1
+
+
+def _place(numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.intp]:
+    order = np.argsort(numbers)
+    found: NDArray[np.intp] = order[np.searchsorted(numbers, rows, sorter=order)]
+    return found
+
+
+def _check_gram(rows: GramRows, who: str) -> None:
+    """A precomputed matrix must at least be symmetric; whether it is valid, `onkel.gram.check` tells."""
+    assert rows.block is not None
+    asymmetry = float(np.abs(rows.block - rows.block.T).max())
+    if asymmetry > 1e-5 * float(np.abs(rows.block).max()):
+        raise GramError(
+            f"{who}: a precomputed Gram matrix must be symmetric; got entries K_ij and K_ji that differ by {asymmetry:.3g}. "
+            "Take (K + K.T) / 2 if that is what you mean; onkel.gram.check(K) tells more."
+        )
+    if len(rows) <= 500 and not gram.check(rows.block).psd:
+        import warnings
+
+        warnings.warn(
+            f"{who}: the precomputed Gram matrix is not positive semi-definite, so no theorem on the mistakes holds. "
+            "onkel.gram.nearest_psd(K) repairs it.",
+            stacklevel=5,
+        )

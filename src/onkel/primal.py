@@ -1,0 +1,85 @@
+"""The primal learner: v itself, one vector per machine, for rows of numbers.
+
+The same mistakes as `onkel.dual` with the linear kernel, update for update, in O(d) memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core import _native
+from onkel.dual import Ledger
+from onkel.kernels.rows import Rows, VectorRows
+
+__all__ = ["Primal", "PrimalEpochs"]
+
+CHUNK_VALUES = 1 << 22  # of one native call: a fraction of a second
+
+
+class Primal:
+    """v and b of each machine, and what averages them: V − M / rounds, last column b."""
+
+    def __init__(self, n_features: int, machines: int, eta: float, bias: bool) -> None:
+        self.V, self.M = np.zeros((machines, n_features + 1)), np.zeros((machines, n_features + 1))
+        self.eta, self.bias = eta, bias
+        self.ledger = Ledger()
+        self.rounds = 0
+
+    @property
+    def machines(self) -> int:
+        return len(self.V)
+
+    def averaged(self) -> NDArray[np.float64]:
+        return self.V - self.M / max(self.rounds, 1)
+
+    def set_machines(self, mixing: NDArray[np.float64]) -> None:
+        self.V, self.M = np.ascontiguousarray(mixing.T @ self.V), np.ascontiguousarray(mixing.T @ self.M)
+        self.ledger = self.ledger.mixed(mixing)
+
+    def scores(self, x: Rows, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, machines)."""
+        assert isinstance(x, VectorRows)
+        return np.asarray(x.matrix @ V[:, :-1].T) + V[:, -1]
+
+    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+        """A chunk of examples, one by one."""
+        assert isinstance(x, VectorRows)
+        step = max(1, CHUNK_VALUES // (x.n_features * self.machines))
+        for start in range(0, len(x), step):
+            where = slice(start, start + step)
+            part = x[where] if len(x) > step else x
+            steps = np.empty((len(part), self.machines))
+            csr = None if part.is_dense else part.csr()
+            rows = (part.dense().ravel(), None, None) if csr is None else (csr.data, csr.indptr, csr.indices)
+            first = self.rounds + 1
+            _native.primal_pass(*rows, y[where], w[where], self.eta, self.bias, first, self.V, self.M, steps)
+            self.ledger.add(steps, first + np.arange(len(part)), numbers[where])
+            self.rounds += len(part)
+
+
+class PrimalEpochs:
+    """Passes over rows that are all there."""
+
+    def __init__(
+        self, learner: Primal, rows: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]
+    ) -> None:
+        self._learner, self.rows, self.y, self.w, self.numbers = learner, rows, y, w, numbers
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._learner.ledger
+
+    def learner(self) -> Primal:
+        return self._learner
+
+    def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
+        """One epoch in the given order of rows; returns its mistakes."""
+        before, n = len(self.ledger), len(self.rows)
+        for start in range(0, n, 4096):
+            where = slice(start, start + 4096) if order is None else order[start : start + 4096]
+            self._learner.learn(self.rows[where], self.y[where], self.w[where], self.numbers[where])
+            progress(min(start + 4096, n))
+        return len(self.ledger) - before

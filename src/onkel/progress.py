@@ -1,0 +1,28 @@
+"""One progress bar on stderr, for fits that take a while; nothing where it was not asked for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+__all__ = ["progress_bar"]
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int, str], None]]:
+    """Gives a function of (done, remark) to call now and then."""
+    if not verbose:
+        yield lambda done, remark: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[remark]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total, remark="")
+        yield lambda done, remark: bar.update(task, completed=done, remark=remark)
