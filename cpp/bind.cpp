@@ -112,6 +112,16 @@ template <class T> void bind_products(nb::module_& m) {
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "slots"_a.noconvert().none(),
       "panels"_a.noconvert());
   m.def(
+      "take_csr",
+      [](Indptr indptr, Indices indices, In1<T> data, In1<int64_t> chosen, Indptr out_indptr, Out1<int32_t> out_indices,
+         Out1<T> out_data) {
+        const nb::gil_scoped_release released;
+        onkel::take_csr(indptr.data(), indices.data(), data.data(), chosen.data(), int64_t(chosen.shape(0)),
+                        out_indptr.data(), out_indices.data(), out_data.data());
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "chosen"_a.noconvert(),
+      "out_indptr"_a.noconvert(), "out_indices"_a.noconvert(), "out_data"_a.noconvert());
+  m.def(
       "squared_norms_dense",
       [](In2<T> X, Out1<double> norms) {
         const nb::gil_scoped_release released;
@@ -152,12 +162,13 @@ template <class T> void bind_products(nb::module_& m) {
 template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "perceptron_pass",
-      [](In2<T> K, In2<int8_t> y, In1<double> w, double bias, Out2<double> F, Out2<double> steps, Out1<double> squared) {
+      [](In2<T> K, In1<int64_t> place, int64_t first, In2<int8_t> y, In1<double> w, double bias, Out2<double> F,
+         Out2<double> steps, Out1<double> squared) {
         const nb::gil_scoped_release released;
-        onkel::perceptron_pass(K.data(), int64_t(y.shape(0)), int64_t(y.shape(1)), y.data(), w.data(), bias, F.data(),
-                               steps.data(), squared.data());
+        return onkel::perceptron_pass(K.data(), place.data(), first, int64_t(y.shape(0)), int64_t(y.shape(1)), y.data(),
+                                      w.data(), bias, F.data(), steps.data(), squared.data());
       },
-      "K"_a.noconvert(), "y"_a.noconvert(), "w"_a.noconvert(), "bias"_a, "F"_a.noconvert(), "steps"_a.noconvert(),
+      "K"_a.noconvert(), "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "w"_a.noconvert(), "bias"_a, "F"_a.noconvert(), "steps"_a.noconvert(),
       "squared"_a.noconvert());
   m.def(
       "primal_pass",

@@ -5,25 +5,35 @@
 namespace onkel {
 
 // The perceptron's decisions on one chunk of b rows, c one-vs-rest machines.
-//   for i = 0 .. b-1, machine o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
-// Given K (b, b) of the chunk, y in {-1, +1} (0: the machine does not look at the row), w > 0,
-// and F (b, c), the scores before the chunk, updated in place for the rows still to come.
+//   for i = first .. b-1, machine o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
+// Given y in {-1, +1} (0: the machine does not look at the row), w > 0, and F (b, c), the scores
+// before the chunk, updated in place for the rows still to come. Only rows that err need their
+// kernel values with the chunk: row i's are K + place[i] * b, and where place[i] < 0 and the row
+// errs the pass stops there, to be called again from it; returns where it stopped, b at the end.
 // With `bias` = 1 the kernel is K + 1, the perceptron with an intercept.
 // Result: steps (b, c), w_i y_io where machine o erred on row i, else 0; squared (c), |v_o|^2
 // carried along:  |v + s phi|^2 = |v|^2 + 2 s f + s^2 K_ii.          Freund and Schapire 1999
 template <class T>
-void perceptron_pass(const T* K, int64_t b, int64_t c, const int8_t* y, const double* w, double bias, double* F,
-                     double* steps, double* squared) {
-  for (int64_t i = 0; i < b; ++i)
+int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y,
+                        const double* w, double bias, double* F, double* steps, double* squared) {
+  for (int64_t i = first; i < b; ++i) {
+    bool erred = false;
     for (int64_t o = 0; o < c; ++o) {
-      const double f = F[i * c + o], step = w[i] * y[i * c + o];
-      const bool erred = y[i * c + o] != 0 && !(y[i * c + o] * f > 0);
-      steps[i * c + o] = erred ? step : 0.0;
-      if (!erred) continue;
-      const T* row = K + i * b;
-      squared[o] += 2 * step * f + step * step * (double(row[i]) + bias);
+      const bool wrong = y[i * c + o] != 0 && !(y[i * c + o] * F[i * c + o] > 0);
+      steps[i * c + o] = wrong ? w[i] * y[i * c + o] : 0.0;
+      erred |= wrong;
+    }
+    if (!erred) continue;
+    if (place[i] < 0) return i;
+    const T* row = K + place[i] * b;
+    for (int64_t o = 0; o < c; ++o) {
+      const double step = steps[i * c + o];
+      if (step == 0) continue;
+      squared[o] += 2 * step * F[i * c + o] + step * step * (double(row[i]) + bias);
       for (int64_t j = i + 1; j < b; ++j) F[j * c + o] += step * (double(row[j]) + bias);
     }
+  }
+  return b;
 }
 
 // The same with v itself, rows x_i of d features, dense or CSR (indptr not null).

@@ -51,15 +51,16 @@ template <class T, Op kOp, class V = typename Simd<T>::V> ONKEL_INLINE V meet(V 
   return sum + x * z;
 }
 
-// buffer[r][j] = start_x[r] + start_z[j] + sum_k op(a[k][r], b[k][j]); a is packed kRows wide.
-template <class T, Op kOp>
+// buffer[r][j] = start_x[r] + start_z[j] + sum_k op(a[k][r], b[k][j]) for kCount rows; a is packed
+// kRows wide.
+template <class T, Op kOp, int kCount>
 static void accumulate_dense(int64_t depth, const T* a, const T* b, const T* start_x, const T* start_z, T* buffer) {
   typedef typename Simd<T>::V V;
   constexpr int kSpan = kVectors * kLanes<T>;
   for (int j = 0; j < kPanel<T>; j += kSpan) {
-    V sum[kRows][kVectors];
+    V sum[kCount][kVectors];
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r)
+    for (int r = 0; r < kCount; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sum[r][v] = splat(start_x[r]) + load(start_z + j + v * kLanes<T>);
     const T* pa = a;
@@ -69,14 +70,14 @@ static void accumulate_dense(int64_t depth, const T* a, const T* b, const T* sta
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) z[v] = load(pb + v * kLanes<T>);
 #pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
+      for (int r = 0; r < kCount; ++r) {
         const V x = splat(pa[r]);
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) sum[r][v] = meet<T, kOp>(sum[r][v], x, z[v]);
       }
     }
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r)
+    for (int r = 0; r < kCount; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) store(buffer + r * kPanel<T> + j + v * kLanes<T>, sum[r][v]);
   }
@@ -334,13 +335,13 @@ struct Arena {  // hands out aligned pieces of the scratch
 
 template <class T>
 using DenseSum = void (*)(int64_t, const T*, const T*, const T*, const T*, T*);
-template <class T> static DenseSum<T> dense_sum(Op op) {
+template <class T, int kCount> static DenseSum<T> dense_sum(Op op) {
   switch (op) {
-    case Op::kManhattan: return accumulate_dense<T, Op::kManhattan>;
-    case Op::kChi2: return accumulate_dense<T, Op::kChi2>;
-    case Op::kMin: return accumulate_dense<T, Op::kMin>;
-    case Op::kDirect: return accumulate_dense<T, Op::kDirect>;
-    default: return accumulate_dense<T, Op::kDot>;
+    case Op::kManhattan: return accumulate_dense<T, Op::kManhattan, kCount>;
+    case Op::kChi2: return accumulate_dense<T, Op::kChi2, kCount>;
+    case Op::kMin: return accumulate_dense<T, Op::kMin, kCount>;
+    case Op::kDirect: return accumulate_dense<T, Op::kDirect, kCount>;
+    default: return accumulate_dense<T, Op::kDot, kCount>;
   }
 }
 
@@ -361,7 +362,7 @@ template <class T> static void pack_rows(const Rows<T>& rows, int64_t begin, int
 template <class T> static void work_dense(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {
   const int64_t step = chunk_rows(job), d = job.rows.d;
   const int64_t panels = (job.panels.m + kPanel<T> - 1) / kPanel<T>;
-  const auto sum = dense_sum<T>(job.op);
+  const auto sum = dense_sum<T, kRows>(job.op), sum_one = dense_sum<T, 1>(job.op);
   const auto done = finish_of(job);
   T* buffer = arena.take<T>(kRows * kPanel<T>);
   T* zeros = arena.take<T>(kPanel<T>);
@@ -375,14 +376,19 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
     pack_rows(job.rows, first, last, packed);
     for (int64_t r = 0; r < step; ++r) aux[r] = job.rows.aux && first + r < last ? job.rows.aux[first + r] : T(0);
     if (job.scores)
-      for (int64_t i = 0; i < step * job.c * kLanes<T>; ++i) sums[i] = 0;
+      for (int64_t i = 0; i < (last - first) * job.c * kLanes<T>; ++i) sums[i] = 0;
     for (int64_t p = 0; p < panels; ++p) {
       const T* b = job.panels.values + p * d * kPanel<T>;
       const T* start_z = distance ? job.panels.aux + p * kPanel<T> : zeros;
       for (int64_t i = first; i < last; i += kRows) {
-        const int64_t r = i - first;
-        sum(d, packed + r * d, b, distance ? aux + r : zeros, start_z, buffer);
-        done(job, Tile<T>{buffer, i, last - i < kRows ? last - i : kRows, p, aux + r, sums + r * job.c * kLanes<T>});
+        const int64_t r = i - first, rows = last - i < kRows ? last - i : kRows;
+        const T* start_x = distance ? aux + r : zeros;
+        if (rows > kRows / 4)
+          sum(d, packed + r * d, b, start_x, start_z, buffer);
+        else  // few rows: a whole tile would compute mostly padding
+          for (int64_t l = 0; l < rows; ++l)
+            sum_one(d, packed + r * d + l, b, start_x + (distance ? l : 0), start_z, buffer + l * kPanel<T>);
+        done(job, Tile<T>{buffer, i, rows, p, aux + r, sums + r * job.c * kLanes<T>});
       }
       if ((p + 1) % kFlush == 0 || p + 1 == panels) flush(job, sums, first, last - first);
     }
@@ -396,7 +402,7 @@ static void gather_entries(const Job<T>& job, int64_t first, int64_t last, int64
   for (int64_t i = first; i < last; ++i) {
     starts[i - first] = count;
     for (int64_t e = job.rows.indptr[i]; e < job.rows.indptr[i + 1]; ++e) {
-      const int32_t slot = job.panels.slots ? job.panels.slots[job.rows.indices[e]] : job.rows.indices[e];
+      const int32_t slot = job.panels.slots[job.rows.indices[e]];
       if (slot < 0) continue;
       slots[count] = slot;
       x[count++] = job.rows.data[e];
@@ -423,7 +429,15 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
   for (int64_t i = 0; i < kSparseChunk + kPanel<T>; ++i) zeros[i] = 0;
   for (int64_t first = begin; first < end; first += step) {
     const int64_t last = first + step < end ? first + step : end, rows = last - first;
-    gather_entries(job, first, last, starts, slots, x);
+    const int64_t* from = job.rows.indptr + first;  // the entries as they are,
+    const int32_t* slot = job.rows.indices;
+    const T* value = job.rows.data;
+    if (job.panels.slots) {  // or those of the features that the panels hold
+      gather_entries(job, first, last, starts, slots, x);
+      from = starts;
+      slot = slots;
+      value = x;
+    }
     for (int64_t r = 0; r < rows; ++r) aux[r] = job.rows.aux ? job.rows.aux[first + r] : T(0);
     if (job.scores)
       for (int64_t i = 0; i < step * job.c * kLanes<T>; ++i) sums[i] = 0;
@@ -433,8 +447,8 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
       const T* start_z = distance ? job.panels.aux + p * kPanel<T> : zeros;
       int64_t r = 0;
       for (; r + kSparseRows <= rows; r += kSparseRows)
-        sum_some(starts + r, slots, x, b, start_x + r, start_z, buffer + r * kPanel<T>);
-      for (; r < rows; ++r) sum_one(starts + r, slots, x, b, start_x + r, start_z, buffer + r * kPanel<T>);
+        sum_some(from + r, slot, value, b, start_x + r, start_z, buffer + r * kPanel<T>);
+      for (; r < rows; ++r) sum_one(from + r, slot, value, b, start_x + r, start_z, buffer + r * kPanel<T>);
       done(job, Tile<T>{buffer, first, rows, p, aux, sums});
       if ((p + 1) % kFlush == 0 || p + 1 == panels) flush(job, sums, first, rows);
     }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from onkel import bounds as bounds
     from onkel import errors as errors
     from onkel import features as features
+    from onkel import game as game
     from onkel import gram as gram
     from onkel import kernels as kernels
     from onkel import plot as plot

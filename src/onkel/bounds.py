@@ -297,16 +297,14 @@ class _Run(NamedTuple):
 
     def gram(self, some: NDArray[np.int64]) -> Floats:
         """The Gram matrix of some rows."""
-        x = self.rows[some]
-        return self.kernel(x, some if self.kernel.takes == "gram" else x).astype(np.float64) + self.one
+        return self.kernel(self.rows[some]).astype(np.float64) + self.one
 
     def scores(self, A: Floats) -> tuple[Floats, Floats]:
         """f(x) on every row, and ‖f‖, of f = Σᵢ Aᵢ φ(xᵢ) for each column of A (n, outputs)."""
         support = np.flatnonzero(A.any(axis=1))
         if not len(support):
             return np.zeros(A.shape), np.zeros(A.shape[1])
-        S = support if self.kernel.takes == "gram" else self.rows[support]
-        F = expand(self.kernel, self.rows, S, A[support]) + self.one * A.sum(axis=0)
+        F = expand(self.kernel, self.rows, self.rows[support], A[support]) + self.one * A.sum(axis=0)
         return F, np.sqrt(np.maximum(0.0, (A * F).sum(axis=0)))  # αᵀKα = Σ αᵢ f(xᵢ)
 
     def is_psd(self) -> bool | None:

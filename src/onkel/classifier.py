@@ -280,8 +280,8 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
             return weights
         if isinstance(self.class_weight, str) and not balanced:
             raise ParameterError(
-                f"{self._who}: class_weight={self.class_weight!r} needs all the data, so it cannot be used in partial_fit. "
-                "Give a dict {class: weight}."
+                f"{self._who}: class_weight={self.class_weight!r} needs all the data, so it cannot be used in "
+                "partial_fit. Give a dict {class: weight}."
             )
         classes = np.unique(y)
         weights *= compute_class_weight(self.class_weight, classes=classes, y=y)[np.searchsorted(classes, y)]

@@ -9,8 +9,9 @@ Gram matrix, and the examples that were got wrong are *pushed*: their kernel col
 the scores of the rows still to come. That is (new mistakes) × n kernel values an epoch, where
 asking each row for its score, *pulling*, would be n × (all support). Pushes wait until there are
 enough for whole panels; a chunk pulls what still waits. In the first epoch only later rows need a
-push; the earlier ones are made up for if a second epoch comes. A row that errs again costs no
-product where its kernel column is kept (`cache_bytes`).
+push; the earlier ones are made up for if a second epoch comes. From then on whole kernel columns
+are kept (`cache_bytes`), and a row whose column is there errs again at the cost of an addition;
+kernel values that are computed faster than memory gives them back are not kept.
 
 Learning from a stream (`Online`) pulls, chunk by chunk, and keeps the support packed.
 In both, the perceptron's decisions of a chunk are `decide`; other rules will take its place there.
@@ -28,55 +29,14 @@ from onkel._core import PANEL_BYTES, _native, aligned_empty
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Panels, Rows, VectorRows
 from onkel.kernels.tiles import add_scores, fill
+from onkel.ledger import Ledger
 
-__all__ = ["LEDGER", "Epochs", "Ledger", "Online", "Support"]
+__all__ = ["Epochs", "Online", "Support"]
 
-LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), ("step", np.float64)])
 CHUNK = 256  # rows that are decided on one Gram matrix
-PUSH = 512  # support vectors that wait for a push
+PUSH = 256  # support vectors that wait for a push
 PANEL = 32  # pushes come in multiples of this where they can
-
-
-class Ledger:
-    """The mistakes of a run in order: round, row, class (machine) and step of each."""
-
-    def __init__(self) -> None:
-        self._entries = np.empty(64, dtype=LEDGER)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def entries(self) -> NDArray[Any]:
-        """All entries, a view."""
-        return self._entries[: self._count]
-
-    def mixed(self, mixing: NDArray[np.float64]) -> Ledger:
-        """The ledger of new machines that are copies (1) or mirror images (−1) of old ones."""
-        old, new = np.nonzero(mixing)
-        parts = []
-        for source, target in zip(old, new, strict=True):
-            part = self.entries[self.entries["class"] == source].copy()
-            part["class"], part["step"] = target, part["step"] * mixing[source, target]
-            parts.append(part)
-        ledger = Ledger()
-        entries = np.concatenate(parts) if parts else self.entries[:0]
-        ledger._entries = entries[np.lexsort((entries["class"], entries["round"]))]
-        ledger._count = len(entries)
-        return ledger
-
-    def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Takes a chunk's steps (b, machines), 0 where a machine did not err."""
-        chunk, machine = np.nonzero(steps)
-        end = self._count + len(chunk)
-        if end > len(self._entries):
-            grown = np.empty(max(64, end, 2 * len(self._entries)), dtype=LEDGER)
-            grown[: self._count] = self.entries
-            self._entries = grown
-        new = self._entries[self._count : end]
-        new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], machine, steps[chunk, machine]
-        self._count = end
+KEEP = 256.0  # multiply-adds of a kernel value above which a kept one is cheaper than a new one
 
 
 def decide(
@@ -93,14 +53,33 @@ def decide(
     `scores` (b, machines) are those of the guess before the chunk; they and `squared`, the machines'
     ‖v‖², are brought up to date.
     """
-    K = np.empty((len(x), len(x)), dtype=x.dtype)
+    b = len(x)
+    steps, K = np.empty(y.shape), np.empty((b, b), dtype=x.dtype)
+    place = np.full(b, -1)  # which row of K holds the kernel values of a row of the chunk
+    held = stop = calls = 0
+    while True:
+        wrong = stop + np.flatnonzero(((y[stop:] * scores[stop:] <= 0) & (y[stop:] != 0)).any(axis=1))
+        if len(wrong) > b // 8 or calls > 8:  # many, or ever new ones: better have them all
+            wrong = np.arange(stop, b)
+        wrong = wrong[place[wrong] < 0]
+        if len(wrong):
+            place[wrong] = np.arange(held, held + len(wrong))
+            _fill_rows(kernel, x, wrong, K[held : held + len(wrong)])
+            held += len(wrong)
+        stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, squared)
+        if stop == b:
+            return steps
+        calls += 1
+
+
+def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -> None:
+    """out = k(x[some], x)."""
     if len(x) == 1:
-        K[0] = kernel._diag(x)
+        out[...] = kernel._diag(x)
+    elif len(some) == len(x):
+        fill(kernel, x, x, out)
     else:
-        fill(kernel, x, x, K)
-    steps = np.empty(y.shape)
-    _native.perceptron_pass(K, y, w, bias, scores, steps, squared)
-    return steps
+        fill(kernel, x, x[some], out.T)
 
 
 # ---------------------------------------------------------------- all data at once
@@ -135,10 +114,11 @@ class Epochs:
         self.scores = np.zeros((self.machines, self.n))
         self.rounds = self.epoch = 0
         self.complete = False
-        self._waiting = np.empty(0, dtype=np.int64)  # positions whose push is due
+        self._waiting = np.empty(0, dtype=np.int64)  # positions whose push is due,
+        self._due: Rows | None = None  # their rows and steps
         self._weights = np.empty((0, self.machines))
         self._pushed: list[tuple[NDArray[np.int64], NDArray[np.float64], int]] = []  # in the first epoch
-        size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again else 0
+        size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel._cost(self.rows) > KEEP else 0
         self._columns = np.empty((min(size, self.n), self.n), dtype=self.rows.dtype)  # touched as it fills
         self._column_of = np.full(self.n, -1, dtype=np.int64)
         self._kept = 0
@@ -152,8 +132,9 @@ class Epochs:
             self._make_up()
         visit = None if self.epoch == 0 or order is None else np.argsort(self.place)[order]
         self.epoch += 1
-        for start in range(0, self.n, CHUNK):
-            stop = min(start + CHUNK, self.n)
+        chunk = CHUNK if self.epoch == 1 else 4 * CHUNK  # later epochs err less
+        for start in range(0, self.n, chunk):
+            stop = min(start + chunk, self.n)
             positions = np.arange(start, stop) if visit is None else visit[start:stop]
             self._chunk(positions, slice(start, stop) if visit is None else positions)
             front = stop if self.epoch == 1 else 0
@@ -187,29 +168,37 @@ class Epochs:
     def _chunk(self, positions: NDArray[np.int64], where: slice | NDArray[np.int64]) -> None:
         x = self.rows[where]
         scores = self.scores[:, where].T.copy(order="C")  # (b, machines)
-        if len(self._waiting):
-            waiting = self.rows[self._waiting]
-            add_scores(self.kernel, x, waiting, self._weights, scores)
+        if self._due is not None:
+            add_scores(self.kernel, x, self._due, self._weights, scores)
             scores += self.bias * self._weights.sum(axis=0)
         steps = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.squared)
         rounds = self.rounds + 1 + np.arange(len(positions))
         self.ledger.add(steps, rounds, self.numbers[where])
         self.rounds += len(positions)
         erred = np.flatnonzero(steps.any(axis=1))
-        self._waiting = np.concatenate([self._waiting, positions[erred]])
-        self._weights = np.concatenate([self._weights, steps[erred]])
+        if self.epoch > 1 and len(erred):  # those whose columns are kept need not wait
+            known = self._column_of[positions[erred]] >= 0
+            if known.any():
+                self._add(positions[erred[known]], steps[erred[known]], slice(0, self.n))
+            erred = erred[~known]
+        if len(erred):
+            self._due = x[erred] if self._due is None else joined([self._due, x[erred]])
+            self._waiting = np.concatenate([self._waiting, positions[erred]])
+            self._weights = np.concatenate([self._weights, steps[erred]])
 
     def _push(self, front: int, least: int) -> None:
         """Adds what waits to the scores of the rows from `front` on, once there is enough of it."""
-        ready = max(least, len(self._waiting) - len(self._waiting) % PANEL if len(self._waiting) >= PUSH else 0)
-        if ready == 0:
+        enough = PUSH if self.epoch == 1 else PUSH // 2  # later, few come, and each chunk pulls them all
+        ready = max(least, len(self._waiting) - len(self._waiting) % PANEL if len(self._waiting) >= enough else 0)
+        if ready == 0 or self._due is None:
             return
-        who, A = self._waiting[:ready], np.ascontiguousarray(self._weights[:ready])
+        who, A, s = self._waiting[:ready], np.ascontiguousarray(self._weights[:ready]), self._due[:ready]
+        self._due = self._due[ready:] if ready < len(self._waiting) else None
         self._waiting, self._weights = self._waiting[ready:], self._weights[ready:]
         if self.epoch == 1 and self.again:
             self._pushed.append((who, A, front))
         if front < self.n:
-            self._add(who, A, slice(front, self.n))
+            self._add(who, A, slice(front, self.n), s)
 
     def _make_up(self) -> None:
         """Before a second epoch: the first one's pushes to the rows that had been visited."""
@@ -217,30 +206,30 @@ class Epochs:
             self._add(who, A, slice(0, front))
         self._pushed.clear()
 
-    def _add(self, who: NDArray[np.int64], A: NDArray[np.float64], where: slice) -> None:
-        """scores[:, where] += A' k(who, rows[where]), from kept columns where there are some."""
+    def _add(self, who: NDArray[np.int64], A: NDArray[np.float64], where: slice, s: Rows | None = None) -> None:
+        """scores[:, where] += A' k(who, rows[where]); s, where it is at hand, are the rows of `who`.
+
+        Whole columns are kept while there is room. In the first epoch they come in two parts, and
+        fresh memory costs more than computing twice, so that keeping begins with the second.
+        """
         scores = self.scores[:, where]
         scores += self.bias * A.sum(axis=0)[:, None]
         column = self._column_of[who]
-        whole = where.start == 0 and where.stop == self.n
-        known = column >= 0 if whole else np.zeros(len(who), dtype=bool)  # in part only: to be filled below
+        known = column >= 0
         if known.any():
-            _native.add_columns(self._columns, column[known], np.ascontiguousarray(A[known]), scores)
-        fresh, B = who[~known], np.ascontiguousarray(A[~known])
+            _native.add_columns(self._columns[:, where], column[known], np.ascontiguousarray(A[known]), scores)
+        fresh, A = who[~known], np.ascontiguousarray(A[~known])
         if len(fresh) == 0:
             return
-        column = self._column_of[fresh]
-        if (column < 0).all() and self._kept + len(fresh) <= len(self._columns):
-            column = np.arange(self._kept, self._kept + len(fresh))
-            self._column_of[fresh] = column
-            self._kept += len(fresh)
-        x, s = self.rows[where], self.rows[fresh]
-        if (column >= 0).all():
-            block = self._columns[column[0] : column[-1] + 1, where]  # they came together
-            fill(self.kernel, x, s, block.T)
-            _native.add_columns(block, np.arange(len(fresh)), B, scores)
+        s = self.rows[fresh] if s is None or known.any() else s
+        if self.epoch > 1 and self._kept + len(fresh) <= len(self._columns):
+            place = slice(self._kept, self._kept + len(fresh))
+            self._column_of[fresh] = np.arange(place.start, place.stop)
+            self._kept = place.stop
+            fill(self.kernel, self.rows, s, self._columns[place].T)
+            _native.add_columns(self._columns[place], np.arange(len(fresh)), A, scores)
         else:
-            add_scores(self.kernel, x, s, B, scores.T)
+            add_scores(self.kernel, self.rows[where], s, A, scores.T)
 
 
 # ---------------------------------------------------------------- streams
@@ -359,7 +348,9 @@ def joined(blocks: list[Rows]) -> Rows:
         return VectorRows.joined([b for b in blocks if isinstance(b, VectorRows)])
     if isinstance(first, ObjectRows):
         return ObjectRows(np.concatenate([b.objects for b in blocks if isinstance(b, ObjectRows)]))
-    return GramRows(None, np.concatenate([b.columns for b in blocks if isinstance(b, GramRows)]), None)
+    return GramRows(
+        None, np.concatenate([b.columns for b in blocks if isinstance(b, GramRows) and b.columns is not None]), None
+    )
 
 
 class Online:
@@ -383,7 +374,7 @@ class Online:
         self.machines = mixing.shape[1]
 
     def averaged(self) -> NDArray[np.float64]:
-        """The coefficients of the average of all guesses, Σ_k m_k v_k / m: a step of round r counts R − r of R times."""
+        """The coefficients of Σ_k m_k v_k / m: a step of round r is in the guess of R − r of the R rounds."""
         return self.support.coef - self.support.moment / max(self.rounds, 1)
 
     def scores(self, x: Rows, coef: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -397,6 +388,9 @@ class Online:
 
     def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
         """A chunk of examples, one by one: y (n, machines), w and the rows' numbers (n,)."""
+        if len(x) == 1:
+            self._learn_one(x, y, w, numbers)
+            return
         for start in range(0, len(x), CHUNK):
             where = slice(start, start + CHUNK)
             part = x[where] if len(x) > CHUNK else x
@@ -409,3 +403,16 @@ class Online:
                 moment = steps[erred] * rounds[erred, None]
                 self.support.add(new, steps[erred], moment, numbers[where][erred])
             self.rounds += len(part)
+
+    def _learn_one(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+        """The same for one example, without the machinery of chunks."""
+        self.rounds += 1
+        f = self.scores(x)
+        erred = (y * f <= 0) & (y != 0)
+        if not erred.any():
+            return
+        steps = np.where(erred, w * y, 0.0)
+        length = float(self.kernel._diag(x)[0]) + self.bias
+        self.squared += (2 * steps * f + steps * steps * length)[0]
+        self.ledger.add(steps, np.array([self.rounds]), numbers)
+        self.support.add(x, steps, steps * self.rounds, numbers)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -61,16 +62,13 @@ def warn_of_conflicts(rows: Rows, y: NDArray, who: str) -> None:
     """Tells of equal points with different labels: no kernel separates them, so mistakes never end."""
     if not isinstance(rows, VectorRows):
         return
+    _, same, count = np.unique(rows.squared_norms(), return_inverse=True, return_counts=True)
     label_of: dict[bytes, Any] = {}
     conflicts = 0
-    csr = None if rows.is_dense else rows.csr()
-    for i, label in enumerate(y.tolist()):
-        if csr is None:
-            key = rows.dense()[i].tobytes()
-        else:
-            part = slice(csr.indptr[i], csr.indptr[i + 1])
-            key = csr.indices[part].tobytes() + csr.data[part].tobytes()
-        conflicts += label_of.setdefault(key, label) != label
+    for i in np.flatnonzero(count[same] > 1):  # equal rows are equally long
+        one = rows[i : i + 1]
+        key = one.dense().tobytes() if one.is_dense else one.csr().indices.tobytes() + one.csr().data.tobytes()
+        conflicts += label_of.setdefault(key, y[i]) != y[i]
     if conflicts:
         warnings.warn(
             f"{who}: {conflicts} row(s) are equal to another row with another label. No kernel can separate these, so "

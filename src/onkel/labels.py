@@ -27,32 +27,26 @@ class Labels:
     def __init__(self, known: NDArray | None = None) -> None:
         self.fixed = known is not None
         # a single machine says +1 for found[0], and that is to be classes[1]
-        self.found: list[Any] = [] if known is None else list(known[::-1] if len(known) == 2 else known)
+        self.found: list[Any] = [] if known is None else (known[::-1] if len(known) == 2 else known).tolist()
         self.seen: set[Any] = set()
         self._index = {label: i for i, label in enumerate(self.found)}
+        self._refresh()
 
-    @property
-    def machines(self) -> int:
-        return 1 if len(self.found) <= 2 else len(self.found)
-
-    @property
-    def classes(self) -> NDArray:
-        return np.unique(np.asarray(self.found)) if self.found else np.empty(0)
-
-    @property
-    def order(self) -> NDArray[np.intp]:
-        """Which machine stands for each of the sorted classes (more than two of them)."""
-        return np.argsort(np.asarray(self.found), kind="stable")
-
-    @property
-    def sign(self) -> float:
-        """−1 where the single machine's +1 is not the second of two sorted classes."""
-        return -1.0 if len(self.found) == 2 and self.found[0] != self.classes[1] else 1.0
+    def _refresh(self) -> None:
+        """What follows from `found`."""
+        found = np.asarray(self.found)
+        self.classes: NDArray = np.unique(found) if self.found else np.empty(0)
+        self.machines = 1 if len(self.found) <= 2 else len(self.found)
+        # which machine stands for each of the sorted classes (more than two of them)
+        self.order: NDArray[np.intp] = np.argsort(found, kind="stable")
+        # −1 where the single machine's +1 is not the second of two sorted classes
+        self.sign = -1.0 if len(self.found) == 2 and self.found[0] != self.classes[1] else 1.0
 
     def copy(self) -> Labels:
         twin = Labels()
         twin.fixed, twin.found, twin.seen = self.fixed, list(self.found), set(self.seen)
         twin._index = dict(self._index)
+        twin._refresh()
         return twin
 
     def index(self, y: NDArray, who: str) -> NDArray[np.intp]:
@@ -74,6 +68,7 @@ class Labels:
                 raise KindError(f"{who}: y must hold labels of one kind; got {label!r} after {self.found[0]!r}.")
             self._index[label] = len(self.found)
             self.found.append(label)
+            self._refresh()
         self.seen.add(label)
         return self._index[label]
 
@@ -98,6 +93,8 @@ class Labels:
 
     def unseen(self) -> NDArray[np.bool_]:
         """Which of the sorted classes no example had yet."""
+        if len(self.seen) == len(self.found):
+            return np.zeros(len(self.found), dtype=bool)
         return np.array([label not in self.seen for label in self.classes.tolist()])
 
     def mixing(self, machines: int) -> NDArray[np.float64] | None:
@@ -112,4 +109,6 @@ class Labels:
 
     def out(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Machines' columns as the user knows them: one, for classes[1], or one per sorted class."""
-        return scores * self.sign if self.machines == 1 else np.ascontiguousarray(scores[:, self.order])
+        if self.machines == 1:
+            return scores if self.sign > 0 else -scores
+        return np.ascontiguousarray(scores[:, self.order])

@@ -9,6 +9,7 @@ keeps v itself.
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -86,7 +87,8 @@ class KernelPerceptron(_WithLedger):
     shuffle : visit the examples in a random order, a new one each epoch.
     random_state : seed of the shuffling and of the random hypothesis.
     class_weight : {class: weight} or "balanced" (not in partial_fit). A weight scales an example's step.
-    cache_size : ≥ 0, MB of kernel columns that `fit` keeps, so that a row that errs again costs nothing.
+    cache_size : ≥ 0, MB of kernel columns that `fit` may keep, so that a row that errs again costs no kernel
+        value; columns that are computed faster than memory gives them back are not kept.
     warm_start : whether `fit` goes on from the last state.
     verbose : 1 draws a progress bar on stderr.
 
@@ -200,7 +202,8 @@ class KernelPerceptron(_WithLedger):
 
     def _certify(self, run: Epochs) -> bounds.Certificate:
         """The mistakes of a fit against the theorem, from numbers that are there already."""
-        mistakes = np.bincount(run.ledger.entries["class"], minlength=run.machines)
+        entries = run.ledger.entries
+        mistakes, steps = np.bincount(entries["class"], minlength=run.machines), np.abs(entries["step"])
         radius_sq = float(self.kernel_._diag(run.rows).max()) + run.bias
         if not run.complete:
             reason = (
@@ -216,7 +219,7 @@ class KernelPerceptron(_WithLedger):
             epochs=self.n_iter_,
             comparator="the last guess",
             is_psd=self.kernel_.is_psd,
-            weight_ratio=float(run.w.max() / run.w.min()),
+            weight_ratio=float(steps.max() / steps.min()),  # of the updates: only they enter the proof
         )
 
     # ---------------------------------------------------------------- what was learned
@@ -261,7 +264,7 @@ class KernelPerceptron(_WithLedger):
         check_is_fitted(self, "_learner")
         if self._certificate is None or len(self._learner.ledger) != self._certificate.mistakes:
             raise AttributeError(
-                "certificate_ is there after fit; for what was learned online use onkel.bounds.certificate(estimator, X, y)"
+                "certificate_ is there after fit; after online learning use onkel.bounds.certificate(estimator, X, y)"
             )
         return self._certificate
 
@@ -472,12 +475,10 @@ def _check_gram(rows: GramRows, who: str) -> None:
     asymmetry = float(np.abs(rows.block - rows.block.T).max())
     if asymmetry > 1e-5 * float(np.abs(rows.block).max()):
         raise GramError(
-            f"{who}: a precomputed Gram matrix must be symmetric; got entries K_ij and K_ji that differ by {asymmetry:.3g}. "
+            f"{who}: a precomputed Gram matrix must be symmetric; got K_ij and K_ji that differ by {asymmetry:.3g}. "
             "Take (K + K.T) / 2 if that is what you mean; onkel.gram.check(K) tells more."
         )
     if len(rows) <= 500 and not gram.check(rows.block).psd:
-        import warnings
-
         warnings.warn(
             f"{who}: the precomputed Gram matrix is not positive semi-definite, so no theorem on the mistakes holds. "
             "onkel.gram.nearest_psd(K) repairs it.",

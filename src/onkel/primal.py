@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel.dual import Ledger
 from onkel.kernels.rows import Rows, VectorRows
+from onkel.ledger import Ledger
 
 __all__ = ["Primal", "PrimalEpochs"]
 
@@ -53,9 +53,11 @@ class Primal:
             part = x[where] if len(x) > step else x
             steps = np.empty((len(part), self.machines))
             csr = None if part.is_dense else part.csr()
-            rows = (part.dense().ravel(), None, None) if csr is None else (csr.data, csr.indptr, csr.indices)
+            data = part.dense().ravel() if csr is None else csr.data
+            indptr, indices = (None, None) if csr is None else (csr.indptr, csr.indices)
             first = self.rounds + 1
-            _native.primal_pass(*rows, y[where], w[where], self.eta, self.bias, first, self.V, self.M, steps)
+            settings = (y[where], w[where], self.eta, self.bias, first)
+            _native.primal_pass(data, indptr, indices, *settings, self.V, self.M, steps)
             self.ledger.add(steps, first + np.arange(len(part)), numbers[where])
             self.rounds += len(part)
 

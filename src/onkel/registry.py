@@ -23,12 +23,13 @@ class Entry(NamedTuple):
 
 
 ENTRIES = (
+    Entry("bounds", "onkel.bounds", "module"),
     Entry("errors", "onkel.errors", "module"),
     Entry("features", "onkel.features", "module"),
+    Entry("game", "onkel.game", "module"),
     Entry("gram", "onkel.gram", "module"),
     Entry("kernels", "onkel.kernels", "module"),
     Entry("plot", "onkel.plot", "module"),
-    Entry("bounds", "onkel.bounds", "module"),
     Entry("KernelPerceptron", "onkel.perceptron", "classify", online=True),
     Entry("Perceptron", "onkel.perceptron", "classify", online=True),
     Entry("EigenMap", "onkel.features", "transform"),

@@ -16,7 +16,19 @@ from onkel._core import Map, Op, _native, aligned_empty, simd_targets, thread_co
 from onkel.errors import ParameterError
 from onkel.kernels import RBF, Kernel, Linear, expand
 
-PUBLIC = ["EigenMap", "PolynomialMap", "errors", "features", "gram", "kernels", "plot"]
+PUBLIC = [
+    "EigenMap",
+    "KernelPerceptron",
+    "Perceptron",
+    "PolynomialMap",
+    "bounds",
+    "errors",
+    "features",
+    "game",
+    "gram",
+    "kernels",
+    "plot",
+]
 
 
 def test_the_public_names_are_these():

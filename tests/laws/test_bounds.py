@@ -100,6 +100,8 @@ def test_equal_rows_with_different_labels_prove_that_nothing_separates(kind):
     X, y = noisy_line(0)
     X[17], y[17] = X[4], -y[4]
     X[20], y[20] = X[9], y[9]  # equal, and of one mind
+    X[1], X[2] = [0.5, 0.0, 0.0], [0.0, 0.5, 0.0]  # the same values, elsewhere
+    y[1], y[2] = 1, -1
     kernel = Linear()
     if kind == "CSR":
         X = sp.csr_array(X * (np.abs(X) > 0.3))

@@ -15,6 +15,7 @@ are linear in their parts, or have a map in the compiled core, give a better one
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -88,6 +89,10 @@ class Kernel(ABC):
             values = tile[: len(part)]
             self._gram(part, s, values)
             out[start : start + step] += values.astype(np.float64, copy=False) @ A
+
+    def _cost(self, x: Rows) -> float:
+        """Roughly the multiply-adds of one value with these rows; inf where it takes Python to compute it."""
+        return math.inf
 
     def _check_rows(self, x: Rows, name: str) -> None:
         """Refuses rows outside the kernel's domain."""

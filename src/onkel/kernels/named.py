@@ -44,7 +44,8 @@ def named_kernel(kernel: Any, gamma: float, degree: float, coef0: float, who: st
     if isinstance(kernel, str):
         if kernel not in _TABLE:
             raise ParameterError(
-                f"{who}: kernel must be one of {', '.join(map(repr, KERNEL_NAMES))}, a function or a Kernel; got {kernel!r}."
+                f"{who}: kernel must be one of {', '.join(map(repr, KERNEL_NAMES))}, a function or a Kernel; "
+                f"got {kernel!r}."
             )
         return _TABLE[kernel](gamma, degree, coef0)
     if callable(kernel):

@@ -25,6 +25,10 @@ T = TypeVar("T")
 SPARSE_BELOW = 0.35
 
 
+# Up to so many features a panel holds all of them; with more, only those that occur in its rows.
+FEW_FEATURES = 4096
+
+
 class Csr(NamedTuple):
     """CSR rows as the core takes them."""
 
@@ -252,7 +256,7 @@ class VectorRows(Rows):
         csr = self.csr()
         features = slots = None
         depth = self.n_features
-        if for_sparse:  # only the features that occur: the panel stays small however many there are
+        if for_sparse and depth > FEW_FEATURES:  # only those that occur: the panel stays small
             occurs = np.zeros(self.n_features, dtype=bool)
             occurs[csr.indices] = True
             features = np.flatnonzero(occurs).astype(np.int32)
@@ -271,7 +275,8 @@ def _csr_part(csr: Csr, index: slice | NDArray) -> Csr:
         begin, end = csr.indptr[start], csr.indptr[max(start, stop)]
         return Csr(csr.indptr[start : max(start, stop) + 1] - begin, csr.indices[begin:end], csr.data[begin:end])
     chosen = np.arange(len(csr.indptr) - 1)[index]
-    counts = csr.indptr[chosen + 1] - csr.indptr[chosen]
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    entries = np.repeat(csr.indptr[chosen] - indptr[:-1], counts) + np.arange(indptr[-1])
-    return Csr(indptr, csr.indices[entries], csr.data[entries])
+    indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
+    np.cumsum(csr.indptr[chosen + 1] - csr.indptr[chosen], out=indptr[1:])
+    part = Csr(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=csr.data.dtype))
+    _native.take_csr(*csr, chosen, *part)
+    return part

@@ -109,6 +109,10 @@ class VectorKernel(Kernel):
     def _fused(self) -> bool:
         return True
 
+    def _cost(self, x: Rows) -> float:
+        assert isinstance(x, VectorRows)
+        return 16.0 + x.stored_values.size / len(x) if self._fused else math.inf
+
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         assert isinstance(z, VectorRows)

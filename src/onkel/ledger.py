@@ -1,0 +1,54 @@
+"""The ordered list of a run's mistakes: every intermediate guess is a prefix of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LEDGER", "Ledger"]
+
+LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), ("step", np.float64)])
+
+
+class Ledger:
+    """The mistakes of a run in order: round, row, class (machine) and step of each."""
+
+    def __init__(self) -> None:
+        self._entries = np.empty(64, dtype=LEDGER)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def entries(self) -> NDArray[Any]:
+        """All entries, a view."""
+        return self._entries[: self._count]
+
+    def mixed(self, mixing: NDArray[np.float64]) -> Ledger:
+        """The ledger of new machines that are copies (1) or mirror images (−1) of old ones."""
+        old, new = np.nonzero(mixing)
+        parts = []
+        for source, target in zip(old, new, strict=True):
+            part = self.entries[self.entries["class"] == source].copy()
+            part["class"], part["step"] = target, part["step"] * mixing[source, target]
+            parts.append(part)
+        ledger = Ledger()
+        entries = np.concatenate(parts) if parts else self.entries[:0]
+        ledger._entries = entries[np.lexsort((entries["class"], entries["round"]))]
+        ledger._count = len(entries)
+        return ledger
+
+    def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Takes a chunk's steps (b, machines), 0 where a machine did not err."""
+        chunk, machine = np.nonzero(steps)
+        end = self._count + len(chunk)
+        if end > len(self._entries):
+            grown = np.empty(max(64, end, 2 * len(self._entries)), dtype=LEDGER)
+            grown[: self._count] = self.entries
+            self._entries = grown
+        new = self._entries[self._count : end]
+        new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], machine, steps[chunk, machine]
+        self._count = end
