@@ -16,7 +16,7 @@ from sklearn.datasets import load_svmlight_file
 
 
 def require(name: str) -> dict[str, Any]:
-    """The arrays X_train, y_train, X_test and y_test of a set, or whatever its file holds; skips where it is missing."""
+    """The arrays of a set: X_train, y_train, X_test and y_test, or those of its file; skips where it is missing."""
     root = os.environ.get("ONKEL_DATA")
     if not root:
         pytest.skip(f"needs the data set {name}: ONKEL_DATA, which names the folder of data sets, is not set")

@@ -222,12 +222,12 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
         """The chosen class of each row; a class that was never seen is never chosen."""
         if len(self.classes_) == 1:
             return np.zeros(len(scores), dtype=np.intp)
+        if len(self._labels.seen) == len(self.classes_):
+            return (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
         unseen = self._labels.unseen()
         if scores.shape[1] == 1:
-            return (
-                (scores[:, 0] >= 0).astype(np.intp) if not unseen.any() else np.repeat(np.argmin(unseen), len(scores))
-            )
-        best: NDArray[np.intp] = (np.where(unseen, -np.inf, scores) if unseen.any() else scores).argmax(axis=1)
+            return np.repeat(np.argmin(unseen), len(scores))
+        best: NDArray[np.intp] = np.where(unseen, -np.inf, scores).argmax(axis=1)
         return best
 
     def _scores(self, X: Any) -> NDArray[np.float64]:

@@ -93,8 +93,6 @@ class Labels:
 
     def unseen(self) -> NDArray[np.bool_]:
         """Which of the sorted classes no example had yet."""
-        if len(self.seen) == len(self.found):
-            return np.zeros(len(self.found), dtype=bool)
         return np.array([label not in self.seen for label in self.classes.tolist()])
 
     def mixing(self, machines: int) -> NDArray[np.float64] | None:

@@ -16,7 +16,8 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from onkel import EigenMap, gram
+from onkel import EigenMap, KernelPerceptron, Perceptron, bounds, gram
+from onkel.game import EstimatorPlayer, Orthogonal, PerceptronPlayer, RandomWithin, play
 from onkel.kernels import RBF, Linear, Precomputed, expand
 
 ROOT = Path(__file__).parents[2]
@@ -43,14 +44,16 @@ def run_example(name: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_demo_prints_a_table_and_draws_a_picture(tmp_path):
+def test_the_demo_prints_its_tables_and_draws_a_picture(tmp_path):
     picture = tmp_path / "demo.png"
     printed = run_example("demo.py", str(picture))
-    rows = {line[:20].strip(): line[20:].split() for line in printed.splitlines() if "e+" in line or "e-" in line}
-    assert rows["Gaussian"][:2] == ["yes", "yes"]
-    assert rows["sigmoid"][:2] == ["no", "NO"]
-    assert rows["exp(-|x - z|^4)"][:2] == ["unknown", "NO"]
-    assert rows["linear"][3] == "61"  # 64 pixels, three of them always empty
+    told = {line[2:18].strip(): line[19:].strip() for line in printed.splitlines() if line.startswith("  ")}
+    assert float(told["test accuracy"]) > 0.97
+    assert told["epochs"].endswith("without a mistake")
+    assert told["the theorem"].endswith("it holds")
+    assert re.search(r"RBF\(gamma=0.1\) +yes", printed)
+    assert re.search(r"Sigmoid\(.*\) +NO", printed)
+    assert "certified" in printed
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -93,3 +96,31 @@ def test_a_grid_search_finds_the_kernels_width():
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"])
 def test_the_papers_are_there(name):
     assert (ROOT / name).stat().st_size > 500
+
+
+def test_any_online_estimator_plays_the_game_and_the_theorem_holds():
+    for a in (Orthogonal(8), RandomWithin(5, radius_sq=1.0, margin=0.1, random_state=0)):
+        reference = play(a, PerceptronPlayer(), rounds=None if isinstance(a, Orthogonal) else 200)
+        for estimator in (KernelPerceptron("linear"), Perceptron(fit_intercept=False)):
+            trace = reference.replay(EstimatorPlayer(estimator))
+            assert [r.mistake for r in trace.rounds] == [r.mistake for r in reference.rounds]
+            assert trace.holds
+    assert play(Orthogonal(8), EstimatorPlayer(KernelPerceptron("linear"))).n_mistakes == 8
+
+
+def test_a_stream_is_learned_from_saved_as_a_model_and_certified():
+    X, y = load_digits(return_X_y=True)
+    X, y = X / 16.0, (y >= 5).astype(int)
+    machine = KernelPerceptron(RBF(gamma=0.1), hypothesis="averaged")
+    guesses = []
+    for x, label in zip(X[:600], y[:600], strict=True):
+        guesses.append(machine.predict_one(x))
+        machine.learn_one(x, label)
+    assert guesses[0] is None
+    assert np.mean([g == t for g, t in zip(guesses[1:], y[1:600], strict=True)]) > 0.8
+    assert machine.score(X[600:], y[600:]) > 0.9
+    assert bounds.certificate(machine, X[:600], y[:600]).holds
+    model = machine.model_
+    scores = model.scores(X[600:])[:, 0]
+    machine.learn_one(X[700], 1 - y[700])
+    np.testing.assert_array_equal(model.scores(X[600:])[:, 0], scores)  # a model does not change

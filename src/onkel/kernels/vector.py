@@ -53,12 +53,18 @@ class Form(NamedTuple):
 
 def _aux(op: Op, rows: VectorRows) -> NDArray | None:
     """What the op needs of each row by itself: engine.h, Rows."""
-    with np.errstate(over="ignore"):  # the core takes distances of such rows again, directly
-        if op is Op.DISTANCE:
-            return rows.keep("half norms", lambda: (-0.5 * rows.squared_norms()).astype(rows.dtype))
-        if op is Op.COSINE:
-            return rows.keep("inverse norms", lambda: _inverse(np.sqrt(rows.squared_norms())).astype(rows.dtype))
+    if op is Op.DISTANCE:
+        return rows.keep("half norms", lambda: _cast(-0.5 * rows.squared_norms(), rows.dtype))
+    if op is Op.COSINE:
+        return rows.keep("inverse norms", lambda: _cast(_inverse(np.sqrt(rows.squared_norms())), rows.dtype))
     return None
+
+
+def _cast(values: NDArray[np.float64], dtype: np.dtype) -> NDArray:
+    if dtype == np.float64:
+        return values
+    with np.errstate(over="ignore"):  # the core takes distances of such rows again, directly
+        return values.astype(dtype)
 
 
 def _inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
