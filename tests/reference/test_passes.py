@@ -1,0 +1,104 @@
+"""The sequential parts of the compiled core against their slow twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.oracles import SlowPerceptron
+from strategies import as_csr, seeds
+
+from onkel._core import _native
+from onkel.kernels import Linear
+
+dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def problem(seed, dtype, machines=2):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, size=(30, 3)).astype(dtype)
+    Y = rng.choice([-1, 0, 1], size=(30, machines), p=[0.45, 0.1, 0.45]).astype(np.int8)
+    return X, Linear()(X), Y, rng.integers(1, 4, size=30).astype(float)
+
+
+@dtypes
+@given(seed=seeds, bias=st.sampled_from([0.0, 1.0]), known=st.integers(0, 30))
+def test_the_pass_decides_like_its_twin_and_asks_for_the_rows_it_needs(dtype, seed, bias, known):
+    _, K, Y, w = problem(seed, dtype)
+    twin = SlowPerceptron(K, Y.astype(float), bias=bias, weights=w)
+    twin.epoch(np.arange(30))
+    expected = np.zeros(Y.shape)
+    for _, row, machine, step in twin.ledger:
+        expected[row, machine] = step
+    place = np.where(np.arange(30) < known, np.arange(30), -1)  # the others' values come when asked for
+    F, steps, squared = np.zeros(Y.shape), np.empty(Y.shape), np.zeros(2)
+    stop = 0
+    while (stop := _native.perceptron_pass(K, place, stop, Y, w, bias, F, steps, squared)) < 30:
+        assert place[stop] < 0
+        place[stop] = stop
+    np.testing.assert_array_equal(steps, expected)
+    norms = [guesses[-1] @ twin.K @ guesses[-1] for guesses in twin.guesses]
+    np.testing.assert_allclose(squared, norms, rtol=1e-12)
+
+
+@dtypes
+@given(seed=seeds, bias=st.booleans(), eta=st.sampled_from([1.0, 0.5]), sparse=st.booleans())
+def test_the_primal_pass_is_v_and_its_moments_kept_by_hand(dtype, seed, bias, eta, sparse):
+    X, _, Y, w = problem(seed, dtype)
+    V, M, steps = np.zeros((2, 4)), np.zeros((2, 4)), np.empty(Y.shape)
+    csr = as_csr(X, np.int64)
+    rows = (csr.data, csr.indptr, csr.indices.astype(np.int32)) if sparse else (X.ravel(), None, None)
+    _native.primal_pass(*rows, Y, w, eta, bias, 11, V, M, steps)
+    v, m = np.zeros((2, 4)), np.zeros((2, 4))
+    for i, x in enumerate(X.astype(float)):
+        row = np.append(x, 1.0 if bias else 0.0)
+        for o in range(2):
+            erred = Y[i, o] != 0 and Y[i, o] * (v[o, :3] @ x + v[o, 3]) <= 0
+            step = eta * w[i] * Y[i, o] if erred else 0.0
+            assert steps[i, o] == step
+            v[o] += step * row
+            m[o] += (11 + i) * step * row
+    np.testing.assert_allclose(V, v, atol=1e-12)
+    np.testing.assert_allclose(M, m, atol=1e-9)
+
+
+@dtypes
+def test_columns_are_added_where_they_are_named(dtype):
+    rng = np.random.default_rng(0)
+    columns = rng.standard_normal((6, 5000)).astype(dtype)
+    which, A = np.array([4, 1, 4]), rng.standard_normal((3, 2)) * [[1, 0], [1, 1], [0, 1]]
+    F = rng.standard_normal((2, 6000))
+    expected = F.copy()
+    expected[:, 500:5300] += A.T @ columns[which, 100:4900].astype(float)
+    _native.add_columns(columns[:, 100:4900], which, A, F[:, 500:5300])
+    np.testing.assert_allclose(F, expected, rtol=1e-12, atol=1e-12)
+
+
+@dtypes
+def test_csr_rows_are_taken_in_any_order_and_twice(dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.random((20, 9)) * (rng.random((20, 9)) < 0.4)).astype(dtype)
+    csr, chosen = as_csr(X, np.int64), np.array([3, 19, 0, 3])
+    indptr = np.concatenate([[0], np.cumsum((X[chosen] != 0).sum(axis=1))])
+    indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=dtype)
+    _native.take_csr(csr.indptr, csr.indices.astype(np.int32), csr.data, chosen, indptr, indices, data)
+    np.testing.assert_array_equal(indices, np.nonzero(X[chosen])[1])
+    np.testing.assert_array_equal(data, X[chosen][np.nonzero(X[chosen])])
+
+
+@dtypes
+def test_votes_are_those_of_every_prefix(dtype):
+    rng = np.random.default_rng(1)
+    K = rng.standard_normal((7, 5)).astype(dtype)
+    place, machine = rng.integers(0, 5, 12), rng.integers(0, 3, 12)
+    step, weight, start = rng.choice([-1.0, 1.0], 12), rng.integers(0, 9, 12).astype(float), np.array([2.0, 0.0, 5.0])
+    out = np.empty((7, 3))
+    _native.vote(K, place, machine, step, weight, start, 1.0, out)
+    for i in range(7):
+        for o in range(3):
+            votes, f = start[o], 0.0
+            for t in np.flatnonzero(machine == o):
+                f += step[t] * (float(K[i, place[t]]) + 1.0)
+                votes += weight[t] if f >= 0 else -weight[t]
+            assert out[i, o] == votes
