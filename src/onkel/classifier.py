@@ -62,8 +62,8 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
         """Refuses parameters that cannot be used."""
         check_integer(self.max_iter, "max_iter", self._who, at_least=1)
 
-    def _kernel_in(self) -> Kernel:
-        """A kernel that takes what this estimator takes."""
+    def _kernel_in(self, fresh: bool = False) -> Kernel:
+        """A kernel that takes what this estimator takes; `fresh`: before a new fit, by its parameters."""
         return Linear()
 
     def _after_fit(self, run: Any, y: NDArray, interrupted: bool) -> None:
@@ -140,6 +140,8 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
                     break
         except KeyboardInterrupt as stop:
             return stop
+        finally:
+            self._learner.merge()
         return None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -162,8 +164,14 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
             if len(present) < len(rows):
                 rows, y, weights, numbers = rows[present], y[present], weights[present], numbers[present]
             self._seen = int(numbers[-1]) + 1 if len(numbers) else self._seen
-            if len(present):
-                self._take(rows, y, weights, numbers)
+            interrupted = None
+            try:
+                if len(present):
+                    self._take(rows, y, weights, numbers)
+            except KeyboardInterrupt as stop:
+                interrupted = stop
+        if interrupted is not None:
+            raise interrupted
         return self
 
     def _begin(self, rows: Rows, classes: Any) -> None:
@@ -182,22 +190,37 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
         known = len(labels.found)
         index = labels.index(y, self._who)
         mixing = labels.mixing(self._labels.machines)
-        if mixing is not None:
-            self._learner.set_machines(mixing)
-        if len(labels.found) > known:
-            self.classes_ = labels.classes
-        self._labels = labels
-        self._learner.learn(rows, labels.targets(index, known), weights, numbers)
+        before = self._learner.mark()
+        try:
+            if mixing is not None:
+                self._learner.set_machines(mixing)
+            self._learner.learn(rows, labels.targets(index, known), weights, numbers)
+        except Exception:  # not KeyboardInterrupt: what was learned until then stays
+            self._learner.back_to(before)
+            raise
+        finally:
+            if self._learner.machines == labels.machines:
+                self._labels, self.classes_ = labels, labels.classes
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learns from one example: a vector (or one object) and its label."""
         label = y.item() if isinstance(y, np.generic) else y
-        if not hasattr(self, "_learner") or label not in self._labels.seen or self.class_weight is not None:
+        if isinstance(label, (list, tuple, set, dict, np.ndarray)):
+            raise KindError(f"{self._who}: y must be one label; got {y!r}.")
+        first = not hasattr(self, "_learner")
+        if first or self._kernel_in().takes == "gram" or not self._knows(label) or self.class_weight is not None:
             return self.partial_fit(self._as_batch(x), [y])
         row, labels = self._light_row(x), self._labels
         self._learner.learn(row, labels.target(label), np.ones(1), np.array([self._seen]))
         self._seen += 1
         return self
+
+    def _knows(self, label: Any) -> bool:
+        """Whether an example of the class was seen; a label that is no label is not known."""
+        try:
+            return label in self._labels.seen
+        except TypeError:
+            return False
 
     # ---------------------------------------------------------------- predicting
 
@@ -246,7 +269,7 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
     def _enter(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
         """X and y at the door; `whole`: X is all there is, as in `fit`."""
         self._check_params()
-        kernel = self._kernel_in()
+        kernel = self._kernel_in(fresh=reset)
         if kernel.takes == "gram" and not (whole and reset):
             raise KindError(
                 f"{self._who}: a precomputed Gram matrix cannot grow, so it cannot be learned from bit by bit. "
@@ -264,27 +287,42 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
             rows = prepare(kernel, X, itself=kernel.takes == "gram")
             if not reset and isinstance(rows, VectorRows):
                 rows = rows.astype(self._dtype)
-        check_classification_targets(labels)
+        try:
+            check_classification_targets(labels)
+            np.unique(labels)
+        except TypeError as error:
+            raise KindError(f"{self._who}: y must hold labels of one kind; {error}.") from error
         return rows, labels
 
     def _weights(self, sample_weight: Any, y: NDArray, rows: Rows, *, balanced: bool) -> NDArray[np.float64]:
         """What scales each example's step: sample weight times class weight."""
         weights = np.ones(len(rows))
         if sample_weight is not None:
+            if not np.asarray(sample_weight).any():
+                raise ValuesError(f"{self._who}: sample_weight must have a positive weight; got zeros only.")
             weights = np.array(_check_sample_weight(sample_weight, weights, dtype=np.float64))
             if weights.min() < 0:
                 raise ValuesError(f"{self._who}: sample_weight must be >= 0; got {weights.min():g}.")
-            if not weights.any():
-                raise ValuesError(f"{self._who}: sample_weight must have a positive weight; got zeros only.")
         if self.class_weight is None:
             return weights
-        if isinstance(self.class_weight, str) and not balanced:
-            raise ParameterError(
-                f"{self._who}: class_weight={self.class_weight!r} needs all the data, so it cannot be used in "
-                "partial_fit. Give a dict {class: weight}."
-            )
         classes = np.unique(y)
-        weights *= compute_class_weight(self.class_weight, classes=classes, y=y)[np.searchsorted(classes, y)]
+        if isinstance(self.class_weight, str):
+            if not balanced:
+                raise ParameterError(
+                    f"{self._who}: class_weight={self.class_weight!r} needs all the data, so it cannot be used in "
+                    "partial_fit. Give a dict {class: weight}."
+                )
+            present = y[weights > 0]
+            found = np.unique(present)
+            of_class = np.zeros(len(classes))
+            of_class[np.searchsorted(classes, found)] = compute_class_weight(
+                self.class_weight, classes=found, y=present
+            )
+        else:
+            of_class = np.array([float(self.class_weight.get(label, 1.0)) for label in classes.tolist()])
+            if of_class.min() < 0:
+                raise ValuesError(f"{self._who}: class_weight must be >= 0; got {of_class.min():g}.")
+        weights *= of_class[np.searchsorted(classes, y)]
         return weights
 
     def _as_batch(self, x: Any) -> Any:
@@ -301,14 +339,21 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
         kernel = self._kernel_in()
         if kernel.takes != "vectors" or hasattr(x, "toarray"):
             rows = prepare(kernel, self._as_batch(x))
-            return rows.astype(self._dtype) if isinstance(rows, VectorRows) else rows
+            if not isinstance(rows, VectorRows):
+                return rows
+            if (len(rows), rows.n_features) != (1, self.n_features_in_):
+                raise ShapeError(
+                    f"{self._who} was trained on {self.n_features_in_} features, so x must be one row of shape "
+                    f"(1, {self.n_features_in_}); got {(len(rows), rows.n_features)}."
+                )
+            return rows.astype(self._dtype)
         row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
         d = self.n_features_in_
         if row.shape != (1, d):
             raise ShapeError(
                 f"{self._who} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
             )
-        if not np.isfinite(row.sum()) and not np.isfinite(row).all():
+        if not np.isfinite(row).all():
             raise ValuesError(f"{self._who}: x must be finite; got NaN or infinity.")
         rows = VectorRows(row)
         rows.keep("is sparse", lambda: False)
@@ -317,7 +362,7 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        takes = self._kernel_in().takes
+        takes = self._kernel_in(fresh=True).takes
         tags.input_tags.pairwise = takes == "gram"
         tags.input_tags.sparse = takes in ("vectors", "anything")
         tags.input_tags.two_d_array = takes != "objects"

@@ -125,7 +125,7 @@ class Epochs:
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
         """One epoch in the given order of rows (None: as they are); returns its mistakes."""
-        before = len(self.ledger)
+        before, self.complete = len(self.ledger), False
         if self.epoch == 0 and order is not None:
             self._sort(order)  # so that "later" is a slice
         elif self.epoch > 0:
@@ -303,6 +303,16 @@ class Support:
                 add_scores(kernel, x, block, part, out)
             start += len(block)
 
+    def mark(self) -> Any:
+        """What `back_to` needs to forget everything that is added from now on."""
+        last = len(self.blocks[-1]) if self.blocks else 0
+        return self._size, self._coef, self._moment, self._numbers, list(self.blocks), last
+
+    def back_to(self, mark: Any) -> None:
+        self._size, self._coef, self._moment, self._numbers, self.blocks, last = mark
+        if self.blocks and isinstance(self.blocks[-1], GrowingRows):
+            self.blocks[-1].truncate(last)
+
     def all_rows(self) -> Rows | None:
         return joined(self.blocks) if self.blocks else None
 
@@ -331,6 +341,14 @@ class GrowingRows(VectorRows):
         for i in range(old, new):
             self._values[i // width, :, i % width] = self._room[i]
         self._dense = self._room[:new]
+        self._kept.clear()
+
+    def truncate(self, size: int) -> None:
+        """Forgets the rows from `size` on."""
+        width = self._values.shape[2]
+        for i in range(size, len(self)):
+            self._values[i // width, :, i % width] = 0
+        self._dense = self._room[:size]
         self._kept.clear()
 
     def squared_norms(self) -> NDArray[np.float64]:
@@ -372,6 +390,30 @@ class Online:
         self.squared = self.squared @ np.abs(mixing)
         self.ledger = self.ledger.mixed(mixing)
         self.machines = mixing.shape[1]
+
+    def mark(self) -> Any:
+        """What `back_to` needs to undo all learning from now on."""
+        return self.machines, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.mark()
+
+    def back_to(self, mark: Any) -> None:
+        self.machines, self.rounds, self.squared, self.ledger, count, support = mark
+        self.ledger.truncate(count)
+        self.support.back_to(support)
+
+    def merge(self) -> None:
+        """Makes one support vector of those that are the same row, met in several epochs."""
+        numbers, first, place = np.unique(self.support.numbers, return_index=True, return_inverse=True)
+        if len(numbers) == len(self.support):
+            return
+        coef, moment = np.zeros((2, len(numbers), self.machines))
+        np.add.at(coef, place, self.support.coef)
+        np.add.at(moment, place, self.support.moment)
+        rows = self.support.all_rows()
+        assert rows is not None
+        self.support = Support(self.machines)
+        for start in range(0, len(numbers), Support.BLOCK):
+            part = slice(start, start + Support.BLOCK)
+            self.support.add(rows[first[part]], coef[part], moment[part], numbers[part])
 
     def averaged(self) -> NDArray[np.float64]:
         """The coefficients of Σ_k m_k v_k / m: a step of round r is in the guess of R − r of the R rounds."""

@@ -24,8 +24,9 @@ __all__ = ["Labels"]
 class Labels:
     """The classes of a learner, in the order of its machines (`found`) and sorted (`classes`)."""
 
-    def __init__(self, known: NDArray | None = None) -> None:
+    def __init__(self, known: NDArray | None = None, dtype: Any = None) -> None:
         self.fixed = known is not None
+        self.dtype = dtype if known is None else known.dtype
         # a single machine says +1 for found[0], and that is to be classes[1]
         self.found: list[Any] = [] if known is None else (known[::-1] if len(known) == 2 else known).tolist()
         self.seen: set[Any] = set()
@@ -35,7 +36,11 @@ class Labels:
     def _refresh(self) -> None:
         """What follows from `found`."""
         found = np.asarray(self.found)
-        self.classes: NDArray = np.unique(found) if self.found else np.empty(0)
+        if self.dtype is not None and found.dtype.kind not in "US" and len(found):
+            found = found.astype(self.dtype)
+        self.classes: NDArray = np.unique(found)
+        if self.dtype == object:
+            self.classes = self.classes.astype(object)
         self.machines = 1 if len(self.found) <= 2 else len(self.found)
         # which machine stands for each of the sorted classes (more than two of them)
         self.order: NDArray[np.intp] = np.argsort(found, kind="stable")
@@ -43,7 +48,7 @@ class Labels:
         self.sign = -1.0 if len(self.found) == 2 and self.found[0] != self.classes[1] else 1.0
 
     def copy(self) -> Labels:
-        twin = Labels()
+        twin = Labels(dtype=self.dtype)
         twin.fixed, twin.found, twin.seen = self.fixed, list(self.found), set(self.seen)
         twin._index = dict(self._index)
         twin._refresh()
@@ -51,6 +56,8 @@ class Labels:
 
     def index(self, y: NDArray, who: str) -> NDArray[np.intp]:
         """Labels → places in `found`, where new ones are added at the end, in order of appearance."""
+        if self.dtype is None or self.dtype.kind in "US":
+            self.dtype = y.dtype
         labels, first, inverse = np.unique(y, return_index=True, return_inverse=True)
         for i in np.argsort(first):
             self._index_one(labels[i].item() if hasattr(labels[i], "item") else labels[i], who)

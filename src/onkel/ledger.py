@@ -27,6 +27,10 @@ class Ledger:
         """All entries, a view."""
         return self._entries[: self._count]
 
+    def truncate(self, count: int) -> None:
+        """Forgets the entries from `count` on."""
+        self._count = count
+
     def mixed(self, mixing: NDArray[np.float64]) -> Ledger:
         """The ledger of new machines that are copies (1) or mirror images (−1) of old ones."""
         old, new = np.nonzero(mixing)

@@ -163,18 +163,19 @@ class KernelPerceptron(_WithLedger):
         given = {name: getattr(self, name) for name in KERNEL_DEFAULTS}
         refuse_unused(self.kernel, given, KERNEL_DEFAULTS, self._who)
 
-    def _kernel_in(self) -> Kernel:
-        if hasattr(self, "kernel_") and hasattr(self, "_learner"):
+    def _kernel_in(self, fresh: bool = False) -> Kernel:
+        if not fresh and hasattr(self, "_learner"):
             return self.kernel_
         return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._who)
 
     def _resolve(self, rows: Rows) -> Kernel:
         """The kernel of the first data, kept."""
-        if not isinstance(self.kernel, Kernel):
-            self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
-        self.kernel_: Kernel = named_kernel(
-            self.kernel, getattr(self, "gamma_", 1.0), self.degree, self.coef0, self._who
-        )
+        gamma = 1.0
+        if isinstance(self.kernel, Kernel):
+            self.__dict__.pop("gamma_", None)  # of an earlier fit
+        else:
+            gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
+        self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._who)
         self._certificate: bounds.Certificate | None = None
         return self.kernel_
 
@@ -226,6 +227,7 @@ class KernelPerceptron(_WithLedger):
 
     @property
     def mistake_counts_(self) -> NDArray[np.int64]:
+        check_is_fitted(self, "_learner")
         entries = self._learner.ledger.entries
         counts = np.zeros((len(self.support_), self._learner.machines), dtype=np.int64)
         np.add.at(counts, (np.searchsorted(self.support_, entries["row"]), entries["class"]), 1)
@@ -243,12 +245,14 @@ class KernelPerceptron(_WithLedger):
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
-        coef = self._coef()[np.argsort(self._learner.support.numbers)]
+        coef = self._coef()
+        coef = coef[np.argsort(self._learner.support.numbers)]
         return np.ascontiguousarray(self._labels.out(coef).T)
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        coef = self._labels.out(self._coef())
+        coef = self._coef()
+        coef = self._labels.out(coef)
         found: NDArray[np.float64] = self._learner.bias * coef.sum(axis=0)
         return found
 
@@ -275,7 +279,7 @@ class KernelPerceptron(_WithLedger):
         labels = self._labels
         if isinstance(model, Vote):
             if labels.machines == 1:
-                return dataclasses.replace(model, step=model.step * labels.sign)
+                return model  # it already speaks for classes_[1]
             machine, start = np.argsort(labels.order)[model.machine], model.start[labels.order]
             return dataclasses.replace(model, machine=machine, start=start)
         return Expansion(model.kernel, model.support, model.rows, labels.out(model.coef), self.intercept_)
@@ -327,21 +331,20 @@ class KernelPerceptron(_WithLedger):
         entries = learner.ledger.entries
         start, weight = vote_weights(entries["round"], entries["class"], learner.machines, learner.rounds)
         place = np.searchsorted(rows, entries["row"])
-        machine, step = np.ascontiguousarray(entries["class"]), np.ascontiguousarray(entries["step"])
+        # a vote at 0 is for +1, so that a single machine must already speak for classes_[1]
+        machine, step = entries["class"].copy(), entries["step"] * self._labels.sign
         return Vote(learner.kernel, support, rows, place, machine, step, weight, start, learner.bias)
 
     def _machine_scores(self, X: Any) -> NDArray[np.float64]:
         scores = self._machine_model().scores(X)
-        if self.hypothesis == "voted" and self._labels.sign < 0:  # a vote at 0 is the positive class's
-            scores = np.where(scores == 0, -0.0, scores)
-        return scores
+        return scores * self._labels.sign if self.hypothesis == "voted" else scores
 
     def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
         if self.hypothesis == "averaged":
             return self._learner.scores(row, self._learner.averaged())  # type: ignore[no-any-return]
         if self.hypothesis == "last":
             return self._learner.scores(row)  # type: ignore[no-any-return]
-        return self._machine_model().scores(row)
+        return self._machine_scores(row)
 
 
 class Perceptron(_WithLedger):
@@ -431,11 +434,13 @@ class Perceptron(_WithLedger):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        return np.array(self._labels.out(self._v()[:, :-1].T).T)
+        v = self._v()
+        return np.array(self._labels.out(v[:, :-1].T).T)
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        return np.array(self._labels.out(self._v()[None, :, -1])[0])
+        v = self._v()
+        return np.array(self._labels.out(v[None, :, -1])[0])
 
 
 def vote_weights(

@@ -6,6 +6,7 @@ The same mistakes as `onkel.dual` with the linear kernel, update for update, in 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,17 @@ class Primal:
     def set_machines(self, mixing: NDArray[np.float64]) -> None:
         self.V, self.M = np.ascontiguousarray(mixing.T @ self.V), np.ascontiguousarray(mixing.T @ self.M)
         self.ledger = self.ledger.mixed(mixing)
+
+    def mark(self) -> Any:
+        """What `back_to` needs to undo all learning from now on."""
+        return self.V.copy(), self.M.copy(), self.rounds, self.ledger, len(self.ledger)
+
+    def back_to(self, mark: Any) -> None:
+        self.V, self.M, self.rounds, self.ledger, count = mark
+        self.ledger.truncate(count)
+
+    def merge(self) -> None:
+        """Nothing to merge: there are no support vectors."""
 
     def scores(self, x: Rows, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, machines)."""

@@ -17,12 +17,16 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[remark]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    text, remarks = TextColumn("{task.description}"), TextColumn("{task.fields[remark]}")
+    console, last = Console(stderr=True), ""
+    with Progress(text, BarColumn(), remarks, TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task(what, total=total, remark="")
-        yield lambda done, remark: bar.update(task, completed=done, remark=remark)
+
+        def tell(done: int, remark: str) -> None:
+            nonlocal last
+            last = remark
+            bar.update(task, completed=done, remark=remark)
+
+        yield tell
+    if not console.is_interactive:  # a log file gets one line
+        console.print(f"{what}: {last}")

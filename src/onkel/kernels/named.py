@@ -57,7 +57,7 @@ def refuse_unused(kernel: Any, given: dict[str, Any], defaults: dict[str, Any], 
     """With a Kernel object a gamma, degree or coef0 of one's own would be lost in silence."""
     if isinstance(kernel, Kernel):
         for name, value in given.items():
-            if not (isinstance(value, type(defaults[name])) and value == defaults[name]):
+            if isinstance(value, str) != isinstance(defaults[name], str) or value != defaults[name]:
                 raise ParameterError(
                     f"{who}: {name}={value!r} has no effect on the kernel object {kernel!r}. "
                     f"Set it there, with kernel__{name}, or leave it out."
