@@ -130,18 +130,20 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
     ) -> KeyboardInterrupt | None:
         random = check_random_state(self.random_state)
         self.n_iter_, self.converged_ = 0, False
-        try:
-            for epoch in range(self.max_iter):
-                self.n_iter_, before = epoch + 1, len(self._learner.ledger)
-                order = random.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
-                self._take(rows[order], y[order], weights[order], numbers[order])
-                self.converged_ = len(self._learner.ledger) == before
-                if self.converged_:
-                    break
-        except KeyboardInterrupt as stop:
-            return stop
-        finally:
-            self._learner.merge()
+        with progress_bar(self._who, self.max_iter, self.verbose) as progress:
+            try:
+                for epoch in range(self.max_iter):
+                    self.n_iter_, before = epoch + 1, len(self._learner.ledger)
+                    order = random.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
+                    self._take(rows[order], y[order], weights[order], numbers[order])
+                    progress(epoch + 1, f"{len(self._learner.ledger)} mistakes")
+                    self.converged_ = len(self._learner.ledger) == before
+                    if self.converged_:
+                        break
+            except KeyboardInterrupt as stop:
+                return stop
+            finally:
+                self._learner.merge()
         return None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -18,15 +18,6 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     text, remarks = TextColumn("{task.description}"), TextColumn("{task.fields[remark]}")
-    console, last = Console(stderr=True), ""
-    with Progress(text, BarColumn(), remarks, TimeRemainingColumn(), console=console) as bar:
+    with Progress(text, BarColumn(), remarks, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=total, remark="")
-
-        def tell(done: int, remark: str) -> None:
-            nonlocal last
-            last = remark
-            bar.update(task, completed=done, remark=remark)
-
-        yield tell
-    if not console.is_interactive:  # a log file gets one line
-        console.print(f"{what}: {last}")
+        yield lambda done, remark: bar.update(task, completed=done, remark=remark)
