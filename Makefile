@@ -32,6 +32,7 @@ test-oldest:  ## all tests on the oldest supported scikit-learn, NumPy and SciPy
 bench: $(VENV)/installed  ## measures onkel beside its peers; prints a table, writes benchmarks/results
 	$(BIN)/python -m pip install --quiet -e ".[bench]" --no-build-isolation
 	$(BIN)/python benchmarks/products.py
+	$(BIN)/python benchmarks/perceptron.py
 
 format: $(VENV)/installed  ## formats the code
 	$(BIN)/ruff check --fix .
