@@ -33,11 +33,14 @@ def interleaved(contenders: dict[str, Callable[[], Any]], repeats: int = 7) -> d
 
 
 def gemm_rate(dtype: type, d: int = 784, n: int = 3000) -> float:
-    """Multiply-adds a second of BLAS on this machine, now."""
+    """Multiply-adds a second of BLAS on this machine, now.
+
+    The best of some seconds: a rate that a neighbour slowed down would lengthen the floors and flatter us.
+    """
     rng = np.random.default_rng(0)
     A, B = rng.random((n, d)).astype(dtype), rng.random((n, d)).astype(dtype)
     out = np.empty((n, n), dtype=dtype)
-    return n * n * d / interleaved({"gemm": lambda: np.dot(A, B.T, out=out)}, repeats=5)["gemm"]
+    return n * n * d / interleaved({"gemm": lambda: np.dot(A, B.T, out=out)}, repeats=30)["gemm"]
 
 
 def machine() -> str:
