@@ -206,11 +206,12 @@ def test_a_pickled_machine_predicts_alike_and_goes_on_alike(cls, convert):
     np.testing.assert_array_equal(again.decision_function(rows), machine.decision_function(rows))
     np.testing.assert_array_equal(again.predict(rows), machine.predict(rows))
     assert again.get_params() == machine.get_params()
+    fitted = machine.n_mistakes_
     for x, label in zip(X[40:], (y[40:] + 1) % 3, strict=True):  # other labels, so that there are mistakes to be made
         assert again.predict_one(x) == machine.predict_one(x)
         again.learn_one(x, label)
         machine.learn_one(x, label)
-    assert machine.n_mistakes_ > machine.mistakes_["round"].searchsorted(41)
+    assert machine.n_mistakes_ > fitted
     np.testing.assert_array_equal(again.mistakes_, machine.mistakes_)
     np.testing.assert_array_equal(again.decision_function(rows), machine.decision_function(rows))
 
