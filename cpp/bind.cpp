@@ -63,7 +63,8 @@ void product(onkel::Rows<T> rows, int op, int map, const std::vector<double>& pa
     job.scores = scores->data();
     job.score_row = int64_t(scores->stride(0));
     job.score_column = int64_t(scores->stride(1));
-  } else {
+  }
+  if (gram) {
     job.gram = gram->data();
     job.by_column = gram->stride(1) != 1 && gram->stride(0) == 1;
     job.ld = int64_t(gram->stride(job.by_column ? 1 : 0));
@@ -77,7 +78,13 @@ template <class T> void bind_products(nb::module_& m) {
       [](int op, int map, const std::vector<double>& params, In2<T> X, std::optional<In1<T>> aux, In3<T> panels,
          int64_t columns, std::optional<In1<T>> panel_aux, std::optional<In2<double>> A,
          std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
-        product<T>(dense_rows<T>(X, aux), op, map, params, panels, columns, panel_aux, {}, {}, A, scores, gram, threads);
+        onkel::Rows<T> rows = dense_rows<T>(X, aux);
+        T own;  // a single row comes without its aux
+        if (!aux && rows.n == 1) {
+          own = onkel::row_aux(onkel::Op(op), rows.data, rows.d);
+          rows.aux = &own;
+        }
+        product<T>(rows, op, map, params, panels, columns, panel_aux, {}, {}, A, scores, gram, threads);
       },
       "op"_a, "map"_a, "params"_a, "X"_a.noconvert(), "aux"_a.noconvert().none(), "panels"_a.noconvert(), "columns"_a,
       "panel_aux"_a.noconvert().none(), "A"_a.noconvert().none(), "scores"_a.noconvert().none(),
@@ -140,6 +147,9 @@ template <class T> void bind_products(nb::module_& m) {
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "norms"_a.noconvert());
   m.def(
+      "all_finite", [](In2<T> X) { return onkel::all_finite(X.data(), int64_t(X.shape(0) * X.shape(1))); },
+      "X"_a.noconvert());
+  m.def(
       "count_nonzeros",
       [](In2<T> X, Out1<int64_t> counts) {
         const nb::gil_scoped_release released;
@@ -185,12 +195,12 @@ template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "add_columns",
       [](nb::ndarray<const T, nb::ndim<2>, nb::device::cpu> columns, In1<int64_t> which, In2<double> A,
-         OutBlock<double> F) {
+         OutBlock<double> F, int threads) {
         const nb::gil_scoped_release released;
         onkel::add_columns(columns.data(), int64_t(columns.stride(0)), which.data(), int64_t(which.shape(0)),
-                           int64_t(columns.shape(1)), A.data(), int64_t(A.shape(1)), F.data(), int64_t(F.stride(0)));
+                           int64_t(columns.shape(1)), A.data(), int64_t(A.shape(1)), F.data(), int64_t(F.stride(0)), threads);
       },
-      "columns"_a.noconvert(), "which"_a.noconvert(), "A"_a.noconvert(), "F"_a.noconvert());
+      "columns"_a.noconvert(), "which"_a.noconvert(), "A"_a.noconvert(), "F"_a.noconvert(), "threads"_a);
   m.def(
       "vote",
       [](In2<T> K, In1<int64_t> support, In1<int64_t> machine, In1<double> step, In1<double> weight, In1<double> start,

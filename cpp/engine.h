@@ -60,7 +60,7 @@ template <class T> struct Panels {
   const int32_t* features;
 };
 
-// One product; exactly one of `scores` and `gram` is given.
+// One product: `scores`, or `gram`, or, by_column, both.
 template <class T> struct Job {
   Op op;
   Map map;

@@ -50,6 +50,11 @@ void take_csr(const int64_t* indptr, const int32_t* indices, const T* data, cons
 // packed[p][o][j] = A[p * kPanel + j][o], zero past the end.
 template <class T> void pack_weights(const double* A, int64_t m, int64_t c, T* packed) {
   constexpr int64_t P = kPanel<T>;
+  if (c == 1) {
+    for (int64_t j = 0; j < m; ++j) packed[j] = T(A[j]);
+    for (int64_t j = m; j % P; ++j) packed[j] = T(0);
+    return;
+  }
   for (int64_t first = 0; first < m; first += P, packed += P * c)
     for (int64_t j = 0; j < P; ++j)
       for (int64_t o = 0; o < c; ++o) packed[o * P + j] = first + j < m ? T(A[(first + j) * c + o]) : T(0);
@@ -68,6 +73,20 @@ template <class T> double squared_norm(const T* x, const int32_t* indices, int64
     for (; k < count; ++k) sums[k & 7] += double(x[k]) * double(x[k]);
   }
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+// What the op needs of a dense row by itself: engine.h, Rows.
+template <class T> T row_aux(Op op, const T* x, int64_t d) {
+  if (op != Op::kDistance && op != Op::kCosine) return T(0);
+  const double norm = squared_norm(x, nullptr, d);
+  if (op == Op::kDistance) return T(-0.5 * norm);
+  return norm > 0 ? T(1 / std::sqrt(norm)) : T(0);
+}
+
+template <class T> bool all_finite(const T* x, int64_t count) {
+  T sum = 0;  // x - x is 0, or NaN where x is not finite
+  for (int64_t k = 0; k < count; ++k) sum += x[k] - x[k];
+  return sum == 0;
 }
 
 template <class T> int64_t count_nonzeros(const T* x, int64_t count) {

@@ -18,29 +18,32 @@ inline int64_t scratch(const Target& t, const Job<double>& job) { return t.scrat
 inline int64_t share(const Target& t, const Job<float>& job, int threads) { return t.share32(job, threads); }
 inline int64_t share(const Target& t, const Job<double>& job, int threads) { return t.share64(job, threads); }
 
-// Runs the job on at most `threads` threads; each takes the next chunk of rows when it is
-// free, so that a core that is busy with something else does not hold up the rest.
+// Calls turn(i, thread) for i = 0 .. turns-1 on at most `threads` threads; each takes the next turn
+// when it is free, so that a core that is busy with something else does not hold up the rest.
+template <class Turn> void in_parallel(int64_t turns, int threads, const Turn& turn) {
+  if (threads > turns) threads = int(turns);
+  std::atomic<int64_t> next{0};
+  const auto worker = [&](int thread) {
+    for (int64_t i; (i = next.fetch_add(1)) < turns;) turn(i, thread);
+  };
+  std::vector<std::thread> helpers;
+  try {
+    for (int i = 1; i < threads; ++i) helpers.emplace_back(worker, i);
+  } catch (const std::system_error&) {  // no more threads to be had: the ones there are will do
+  }
+  if (threads > 0) worker(0);
+  for (auto& helper : helpers) helper.join();
+}
+
 template <class T> void run_parallel(const Job<T>& job, int threads) {
   const Target& target = current_target();
   const int64_t bytes = scratch(target, job), step = share(target, job, threads);
-  const int64_t chunks = (job.rows.n + step - 1) / step;
-  if (threads > chunks) threads = int(chunks);
-  std::atomic<int64_t> next{0};
-  const auto worker = [&](char* memory) {
-    for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;) {
-      const int64_t end = (chunk + 1) * step;
-      run(target, job, chunk * step, end < job.rows.n ? end : job.rows.n, memory);
-    }
-  };
   std::vector<std::unique_ptr<char[]>> memory;  // allocated here: a thread must not throw
   for (int i = 0; i < threads; ++i) memory.emplace_back(new char[size_t(bytes)]);
-  std::vector<std::thread> helpers;
-  try {
-    for (int i = 1; i < threads; ++i) helpers.emplace_back(worker, memory[size_t(i)].get());
-  } catch (const std::system_error&) {  // no more threads to be had: the ones there are will do
-  }
-  if (threads > 0) worker(memory[0].get());
-  for (auto& helper : helpers) helper.join();
+  in_parallel((job.rows.n + step - 1) / step, threads, [&](int64_t chunk, int thread) {
+    const int64_t end = (chunk + 1) * step;
+    run(target, job, chunk * step, end < job.rows.n ? end : job.rows.n, memory[size_t(thread)].get());
+  });
 }
 
 }  // namespace onkel

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "parallel.h"
+
 namespace onkel {
 
 // The perceptron's decisions on one chunk of b rows, c one-vs-rest machines.
@@ -78,10 +80,10 @@ void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, i
 // which[j], and they lie `stride` apart.
 template <class T>
 void add_columns(const T* columns, int64_t stride, const int64_t* which, int64_t k, int64_t n, const double* A,
-                 int64_t c, double* F, int64_t score_stride) {
+                 int64_t c, double* F, int64_t score_stride, int threads) {
   constexpr int64_t kBlock = 2048;  // rows at a time: the scores stay in cache while the columns pass
-  for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t count = n - first < kBlock ? n - first : kBlock;
+  in_parallel((n + kBlock - 1) / kBlock, threads, [&](int64_t block, int) {
+    const int64_t first = block * kBlock, count = n - first < kBlock ? n - first : kBlock;
     for (int64_t j = 0; j < k; ++j)
       for (int64_t o = 0; o < c; ++o) {
         const double a = A[j * c + o];
@@ -90,7 +92,7 @@ void add_columns(const T* columns, int64_t stride, const int64_t* which, int64_t
         double* scores = F + o * score_stride + first;
         for (int64_t i = 0; i < count; ++i) scores[i] += a * double(column[i]);
       }
-  }
+  });
 }
 
 // Votes of all prefixes of a ledger: machine o's guess v_k is the sum of its first k entries, and

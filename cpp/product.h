@@ -173,7 +173,7 @@ template <class T> struct Tile {  // rows x one panel, summed and waiting in the
   T* sums;              // (rows, c, kLanes): the lanes' sums of the scores
 };
 
-enum class Mode { kOneScore, kScores, kGram, kColumns };
+enum class Mode { kOneScore, kScores, kGram, kColumns, kScoresAndColumns };
 
 // Applies the map to the tile and adds it to the sums, or stores it.
 template <class T, Op kOp, class Function, Mode kMode> static void finish_as(const Job<T>& job, const Tile<T>& tile) {
@@ -211,7 +211,7 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v) s += k[v] * weight[v];
       store(tile.sums + r * kLanes<T>, s);
-    } else if (kMode == Mode::kScores) {
+    } else if (kMode == Mode::kScores || kMode == Mode::kScoresAndColumns) {
       T* sums = tile.sums + r * c * kLanes<T>;
       for (int64_t o = 0; o < c; ++o) {
         V s = load(sums + o * kLanes<T>);
@@ -219,10 +219,11 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
         for (int v = 0; v < kPer; ++v) s += k[v] * load(weights + o * kPanel<T> + v * kLanes<T>);
         store(sums + o * kLanes<T>, s);
       }
-    } else if (kMode == Mode::kColumns) {
+    }
+    if (kMode == Mode::kColumns || kMode == Mode::kScoresAndColumns) {
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v) store(values + v * kLanes<T>, k[v]);
-    } else {
+    } else if (kMode == Mode::kGram) {
       T* out = job.gram + (tile.first + r) * job.ld + column;
       T* whole = left >= kPanel<T> ? out : values;
 #pragma GCC unroll 8
@@ -231,7 +232,7 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
         for (int64_t l = 0; l < left; ++l) out[l] = values[l];
     }
   }
-  if (kMode == Mode::kColumns)
+  if (kMode == Mode::kColumns || kMode == Mode::kScoresAndColumns)
     for (int64_t j = 0; j < kPanel<T> && j < left; ++j) {
       T* out = job.gram + (column + j) * job.ld + tile.first;
       for (int64_t r = 0; r < rows; ++r) out[r] = tile.buffer[r * kPanel<T> + j];
@@ -241,6 +242,7 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
 template <class T> using Finish = void (*)(const Job<T>&, const Tile<T>&);
 
 template <class T, Op kOp, class Function> static Finish<T> finish(const Job<T>& job) {
+  if (job.gram && job.scores) return finish_as<T, kOp, Function, Mode::kScoresAndColumns>;
   if (job.gram && job.by_column) return finish_as<T, kOp, Function, Mode::kColumns>;
   if (job.gram) return finish_as<T, kOp, Function, Mode::kGram>;
   if (job.c == 1) return finish_as<T, kOp, Function, Mode::kOneScore>;

@@ -12,25 +12,25 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_integer
-from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
-from onkel.estimator import KernelParams, left_as_it_was
-from onkel.kernels import Kernel, Linear, prepare
-from onkel.kernels.rows import Rows, VectorRows
-from onkel.labels import Labels
+from onkel.door import Door
+from onkel.errors import InputError, KindError, ParameterError, ValuesError
+from onkel.estimator import left_as_it_was
+from onkel.kernels.rows import Rows
+from onkel.labels import Labels, mixed_kinds
 from onkel.progress import progress_bar
 
 __all__ = ["OnlineClassifier"]
 
-FLOATS = [np.float64, np.float32]  # what the door lets pass; other numbers become the first
+ONE = np.ones(1)  # the weight of an example that has none
 
 
-class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
     """The base of the classifiers; not for use by itself."""
 
     max_iter: int
@@ -62,10 +62,6 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
         """Refuses parameters that cannot be used."""
         check_integer(self.max_iter, "max_iter", self._who, at_least=1)
 
-    def _kernel_in(self, fresh: bool = False) -> Kernel:
-        """A kernel that takes what this estimator takes; `fresh`: before a new fit, by its parameters."""
-        return Linear()
-
     def _after_fit(self, run: Any, y: NDArray, interrupted: bool) -> None:
         """What is left to do after the epochs of a new fit."""
 
@@ -78,8 +74,8 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
         """
         with left_as_it_was(self):
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
-            rows, y = self._enter(X, y, reset=not go_on, whole=True)
-            weights = self._weights(sample_weight, y, rows, balanced=True)
+            rows, y = self._enter_labelled(X, y, reset=not go_on, whole=True)
+            weights = self._weights(sample_weight, y, balanced=True)
             present = np.flatnonzero(weights > 0)
             classes = np.unique(y[present])
             if len(classes) < 2 and not go_on:
@@ -154,8 +150,8 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
         """
         with left_as_it_was(self):
             first = not hasattr(self, "_learner")
-            rows, y = self._enter(X, y, reset=first, whole=False)
-            weights = self._weights(sample_weight, y, rows, balanced=False)
+            rows, y = self._enter_labelled(X, y, reset=first, whole=False)
+            weights = self._weights(sample_weight, y, balanced=False)
             if first:
                 self._begin(rows, classes)
             elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
@@ -205,15 +201,25 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
                 self._labels, self.classes_ = labels, labels.classes
 
     def learn_one(self, x: Any, y: Any) -> Self:
-        """Learns from one example: a vector (or one object) and its label."""
+        """Learns from one example: a vector, a dict {feature: value} (or one object), and its label."""
         label = y.item() if isinstance(y, np.generic) else y
         if isinstance(label, (list, tuple, set, dict, np.ndarray)):
             raise KindError(f"{self._who}: y must be one label; got {y!r}.")
-        first = not hasattr(self, "_learner")
-        if first or self._kernel_in().takes == "gram" or not self._knows(label) or self.class_weight is not None:
-            return self.partial_fit(self._as_batch(x), [y])
-        row, labels = self._light_row(x), self._labels
-        self._learner.learn(row, labels.target(label), np.ones(1), np.array([self._seen]))
+        if not hasattr(self, "_learner") or self._kernel_in().takes == "gram":
+            self.partial_fit(self._as_batch(x), [y])
+            if isinstance(x, dict):
+                self._columns = {name: i for i, name in enumerate(x)}
+            return self
+        if self._knows(label) and self.class_weight is None:
+            self._learner.learn(self._light_row(x, grow=True), self._labels.target(label), ONE, np.array([self._seen]))
+        else:
+            targets = np.asarray([y])
+            check_classification_targets(targets)
+            self._labels.copy().index(targets, self._who)  # refuses it before the learner grows
+            weights = self._weights(None, targets, balanced=False)
+            row = self._light_row(x, grow=True)
+            if weights[0] > 0:
+                self._take(row, targets, weights, np.array([self._seen]))
         self._seen += 1
         return self
 
@@ -241,7 +247,10 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
         """The class of one example, or None before any learning."""
         if not hasattr(self, "_learner"):
             return None
-        return self.classes_[self._best(self._labels.out(self._machine_scores_one(self._light_row(x))))[0]]
+        scores, labels = self._machine_scores_one(self._light_row(x)), self._labels
+        if labels.machines == 1 and len(labels.seen) == 2:
+            return self.classes_[int(scores[0, 0] * labels.sign >= 0)]
+        return self.classes_[self._best(labels.out(scores))[0]]
 
     def _best(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """The chosen class of each row; a class that was never seen is never chosen."""
@@ -257,54 +266,23 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
-        takes = self._kernel_in().takes
-        if takes != "objects":
-            X = validate_data(self, X, reset=False, accept_sparse="csr" if takes == "vectors" else False, dtype=FLOATS)
-        return self._labels.out(self._machine_scores(X))
+        return self._labels.out(self._machine_scores(self._enter_to_predict(X)))
 
     # ---------------------------------------------------------------- the door
 
-    @property
-    def _who(self) -> str:
-        return type(self).__name__
-
-    def _enter(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
-        """X and y at the door; `whole`: X is all there is, as in `fit`."""
+    def _enter_labelled(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
         self._check_params()
-        kernel = self._kernel_in(fresh=reset)
-        if kernel.takes == "gram" and not (whole and reset):
-            raise KindError(
-                f"{self._who}: a precomputed Gram matrix cannot grow, so it cannot be learned from bit by bit. "
-                "Use fit without warm_start, or a kernel on the points themselves."
-            )
-        if kernel.takes == "objects":
-            rows, labels = prepare(kernel, X), np.asarray(y)
-            if labels.shape != (len(rows),):
-                raise ShapeError(
-                    f"{self._who}: y must give a label per object, shape ({len(rows)},); got {labels.shape}."
-                )
-        else:
-            sparse = "csr" if kernel.takes == "vectors" else False
-            X, labels = validate_data(self, X, y, reset=reset, accept_sparse=sparse, dtype=FLOATS)
-            rows = prepare(kernel, X, itself=kernel.takes == "gram")
-            if not reset and isinstance(rows, VectorRows):
-                rows = rows.astype(self._dtype)
+        rows, labels = self._enter(X, y, reset=reset, whole=whole)
         try:
-            check_classification_targets(labels)
             np.unique(labels)
         except TypeError as error:
-            raise KindError(f"{self._who}: y must hold labels of one kind; {error}.") from error
+            raise mixed_kinds(labels, self._who) from error
+        check_classification_targets(labels)
         return rows, labels
 
-    def _weights(self, sample_weight: Any, y: NDArray, rows: Rows, *, balanced: bool) -> NDArray[np.float64]:
+    def _weights(self, sample_weight: Any, y: NDArray, *, balanced: bool) -> NDArray[np.float64]:
         """What scales each example's step: sample weight times class weight."""
-        weights = np.ones(len(rows))
-        if sample_weight is not None:
-            if not np.asarray(sample_weight).any():
-                raise ValuesError(f"{self._who}: sample_weight must have a positive weight; got zeros only.")
-            weights = np.array(_check_sample_weight(sample_weight, weights, dtype=np.float64))
-            if weights.min() < 0:
-                raise ValuesError(f"{self._who}: sample_weight must be >= 0; got {weights.min():g}.")
+        weights = self._sample_weights(sample_weight, len(y))
         if self.class_weight is None:
             return weights
         classes = np.unique(y)
@@ -326,46 +304,3 @@ class OnlineClassifier(KernelParams, ClassifierMixin, BaseEstimator):  # type: i
                 raise ValuesError(f"{self._who}: class_weight must be >= 0; got {of_class.min():g}.")
         weights *= of_class[np.searchsorted(classes, y)]
         return weights
-
-    def _as_batch(self, x: Any) -> Any:
-        """One example as a batch of one."""
-        if self._kernel_in().takes == "objects":
-            return [x]
-        if hasattr(x, "toarray"):
-            return x if x.ndim == 2 else x.reshape(1, -1)
-        array = np.asarray(x)
-        return array[None, :] if array.ndim == 1 else array
-
-    def _light_row(self, x: Any) -> Rows:
-        """One example at a door of its own, a hundred times lighter than scikit-learn's."""
-        kernel = self._kernel_in()
-        if kernel.takes != "vectors" or hasattr(x, "toarray"):
-            rows = prepare(kernel, self._as_batch(x))
-            if not isinstance(rows, VectorRows):
-                return rows
-            if (len(rows), rows.n_features) != (1, self.n_features_in_):
-                raise ShapeError(
-                    f"{self._who} was trained on {self.n_features_in_} features, so x must be one row of shape "
-                    f"(1, {self.n_features_in_}); got {(len(rows), rows.n_features)}."
-                )
-            return rows.astype(self._dtype)
-        row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
-        d = self.n_features_in_
-        if row.shape != (1, d):
-            raise ShapeError(
-                f"{self._who} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
-            )
-        if not np.isfinite(row).all():
-            raise ValuesError(f"{self._who}: x must be finite; got NaN or infinity.")
-        rows = VectorRows(row)
-        rows.keep("is sparse", lambda: False)
-        kernel._check_rows(rows, "x")
-        return rows
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        takes = self._kernel_in(fresh=True).takes
-        tags.input_tags.pairwise = takes == "gram"
-        tags.input_tags.sparse = takes in ("vectors", "anything")
-        tags.input_tags.two_d_array = takes != "objects"
-        return tags

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import PANEL_BYTES, _native, aligned_empty
+from onkel._core import PANEL_BYTES, _native, aligned_empty, thread_count
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Panels, Rows, VectorRows
 from onkel.kernels.tiles import add_scores, fill
@@ -106,6 +106,7 @@ class Epochs:
     ) -> None:
         self.kernel, self.bias, self.again = kernel, bias, again
         self.n, self.machines = y.shape
+        self._given = rows  # as the user knows them, and as they are best multiplied
         self.rows = rows.compact() if isinstance(rows, VectorRows) else rows
         self.y, self.w, self.numbers = y, w, numbers  # by position, the numbers to tell the rows by
         self.place = np.arange(self.n)  # which row of the data stands at a position
@@ -150,15 +151,15 @@ class Epochs:
         online = Online(self.kernel, self.machines, self.bias)
         online.ledger, online.squared, online.rounds = self.ledger, self.squared, self.rounds
         entries = self.ledger.entries
-        numbers, place = np.unique(entries["row"], return_inverse=True)
+        numbers, entry = np.unique(entries["row"], return_inverse=True)
         coef, moment = np.zeros((2, len(numbers), self.machines))
-        np.add.at(coef, (place, entries["class"]), entries["step"])
-        np.add.at(moment, (place, entries["class"]), entries["step"] * entries["round"])
+        np.add.at(coef, (entry, entries["class"]), entries["step"])
+        np.add.at(moment, (entry, entries["class"]), entries["step"] * entries["round"])
         order = np.argsort(self.numbers)
-        position = order[np.searchsorted(self.numbers, numbers, sorter=order)]
+        place = self.place[order[np.searchsorted(self.numbers, numbers, sorter=order)]]
         for start in range(0, len(numbers), Support.BLOCK):
             part = slice(start, start + Support.BLOCK)
-            online.support.add(self.rows[position[part]], coef[part], moment[part], numbers[part])
+            online.support.add(self._given[place[part]], coef[part], moment[part], numbers[part])
         return online
 
     def _sort(self, order: NDArray[np.int64]) -> None:
@@ -213,11 +214,14 @@ class Epochs:
         fresh memory costs more than computing twice, so that keeping begins with the second.
         """
         scores = self.scores[:, where]
-        scores += self.bias * A.sum(axis=0)[:, None]
+        if self.bias:
+            scores += self.bias * A.sum(axis=0)[:, None]
         column = self._column_of[who]
         known = column >= 0
         if known.any():
-            _native.add_columns(self._columns[:, where], column[known], np.ascontiguousarray(A[known]), scores)
+            _native.add_columns(
+                self._columns[:, where], column[known], np.ascontiguousarray(A[known]), scores, thread_count()
+            )
         fresh, A = who[~known], np.ascontiguousarray(A[~known])
         if len(fresh) == 0:
             return
@@ -226,8 +230,7 @@ class Epochs:
             place = slice(self._kept, self._kept + len(fresh))
             self._column_of[fresh] = np.arange(place.start, place.stop)
             self._kept = place.stop
-            fill(self.kernel, self.rows, s, self._columns[place].T)
-            _native.add_columns(self._columns[place], np.arange(len(fresh)), A, scores)
+            add_scores(self.kernel, self.rows, s, A, scores.T, values=self._columns[place].T)
         else:
             add_scores(self.kernel, self.rows[where], s, A, scores.T)
 
@@ -313,6 +316,18 @@ class Support:
         if self.blocks and isinstance(self.blocks[-1], GrowingRows):
             self.blocks[-1].truncate(last)
 
+    def widen(self, n_features: int) -> None:
+        """More features, in which all vectors are 0."""
+        blocks, self.blocks = self.blocks, []
+        for block in blocks:
+            assert isinstance(block, VectorRows)
+            wide = block.widened(n_features)
+            if isinstance(block, GrowingRows):
+                grown = GrowingRows(n_features, block.dtype)
+                grown.append(wide)
+                wide = grown
+            self.blocks.append(wide)
+
     def all_rows(self) -> Rows | None:
         return joined(self.blocks) if self.blocks else None
 
@@ -391,6 +406,11 @@ class Online:
         self.ledger = self.ledger.mixed(mixing)
         self.machines = mixing.shape[1]
 
+    def widen(self, n_features: int) -> None:
+        """More features, in which all that was learned is 0."""
+        self.support.widen(n_features)
+        self.model = None
+
     def mark(self) -> Any:
         """What `back_to` needs to undo all learning from now on."""
         return self.machines, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.mark()
@@ -450,6 +470,8 @@ class Online:
         """The same for one example, without the machinery of chunks."""
         self.rounds += 1
         f = self.scores(x)
+        if self.machines == 1 and y[0, 0] * f[0, 0] > 0:
+            return
         erred = (y * f <= 0) & (y != 0)
         if not erred.any():
             return

@@ -11,6 +11,7 @@ known from the start any other label is an error; otherwise they are found as th
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,25 @@ from numpy.typing import NDArray
 
 from onkel.errors import InputError, KindError
 
-__all__ = ["Labels"]
+__all__ = ["Labels", "mixed_kinds"]
+
+
+def mixed_kinds(y: NDArray, who: str) -> KindError:
+    """The error for labels that cannot be sorted, with two of them to show it."""
+    of_kind: dict[type, Any] = {}
+    for label in y.tolist():
+        of_kind.setdefault(type(label), label)
+    shown = "labels that have no order"
+    for one, other in itertools.combinations_with_replacement(of_kind.values(), 2):
+        try:
+            _ = one < other
+        except TypeError:
+            shown = f"{one!r} ({type(one).__name__}) and {other!r} ({type(other).__name__})"
+            break
+    return KindError(
+        f"{who}: y must hold labels of one kind, all numbers or all strings; got {shown}. "
+        "Make them alike, for example strings by [str(label) for label in y]."
+    )
 
 
 class Labels:

@@ -40,6 +40,14 @@ class Primal:
         self.V, self.M = np.ascontiguousarray(mixing.T @ self.V), np.ascontiguousarray(mixing.T @ self.M)
         self.ledger = self.ledger.mixed(mixing)
 
+    def widen(self, n_features: int) -> None:
+        """More features, in which v is 0."""
+        for name in ("V", "M"):
+            old = getattr(self, name)
+            wide = np.zeros((len(old), n_features + 1))
+            wide[:, : old.shape[1] - 1], wide[:, -1] = old[:, :-1], old[:, -1]
+            setattr(self, name, wide)
+
     def mark(self) -> Any:
         """What `back_to` needs to undo all learning from now on."""
         return self.V.copy(), self.M.copy(), self.rounds, self.ledger, len(self.ledger)

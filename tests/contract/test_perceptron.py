@@ -486,6 +486,49 @@ def test_a_small_precomputed_matrix_that_is_not_valid_is_told_of():
         KernelPerceptron("precomputed").fit(K, [0, 1])
 
 
+def test_a_precomputed_matrix_that_was_found_valid_has_a_certificate():
+    X, y = rings(30)
+    K = RBF(gamma=1.0)(X)
+    machine = KernelPerceptron("precomputed", random_state=0, max_iter=100).fit(K, y)
+    expected = KernelPerceptron(RBF(gamma=1.0), random_state=0, max_iter=100).fit(X, y).certificate_
+    seen = machine.certificate_
+    assert machine.converged_
+    assert (seen.mistakes, seen.form, seen.holds) == (expected.mistakes, expected.form, True)
+    assert seen.bound == pytest.approx(expected.bound, rel=1e-9)
+    assert seen.mistakes <= seen.bound < machine.n_rounds_
+    assert pickle.loads(pickle.dumps(machine)).certificate_ == seen
+
+
+def test_a_precomputed_matrix_that_was_found_invalid_has_none_and_says_so():
+    K = np.array([[1.0, -2.0], [-2.0, 1.0]])  # eigenvalues 3 and −1, and yet y v·x > 0 for both rows
+    with pytest.warns(UserWarning, match="not positive semi-definite"):
+        machine = KernelPerceptron("precomputed", shuffle=False).fit(K, [0, 1])
+    assert machine.converged_
+    assert machine.certificate_.bound is None
+    assert "the kernel is not positive semi-definite" in machine.certificate_.reason
+
+
+@pytest.mark.parametrize(("n", "kernel"), [(501, Precomputed()), (20, 2.0 * Precomputed())], ids=["large", "composed"])
+def test_a_matrix_that_was_not_examined_has_no_certificate(n, kernel):
+    """More than 500 rows are not, nor is what a kernel makes of the given matrix."""
+    machine = KernelPerceptron(kernel, max_iter=100, random_state=0).fit(np.eye(n), np.arange(n) % 2)
+    assert machine.converged_
+    assert machine.certificate_.bound is None
+    assert "whether the kernel is positive semi-definite is unknown" in machine.certificate_.reason
+
+
+def test_rows_of_no_weight_are_absent_from_a_precomputed_matrix_too():
+    X, y = rings(30)
+    w = np.where(np.arange(30) % 3 == 0, 0.0, 1.0)
+    K = RBF(gamma=1.0)(X)
+    K[0, 1] = 10.0  # neither symmetric nor valid, were row 0 there
+    machine = KernelPerceptron("precomputed", random_state=0).fit(K, y, sample_weight=w)
+    expected = KernelPerceptron(RBF(gamma=1.0), random_state=0).fit(X, y, sample_weight=w)
+    np.testing.assert_array_equal(machine.mistakes_, expected.mistakes_)
+    np.testing.assert_allclose(machine.decision_function(K)[w > 0], expected.decision_function(X)[w > 0], atol=1e-12)
+    assert machine.certificate_.bound == pytest.approx(expected.certificate_.bound, rel=1e-9)
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_valid_precomputed_matrix_raises_no_warning_and_predicts_as_the_kernel_does():
     X, y = rings(30)
@@ -572,7 +615,22 @@ BAD_DATA = {
     "continuous y": (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type: continuous"),
     "nan y": (lambda X, y: (X, np.where(y == 0, np.nan, y)), "Input y contains NaN"),
     "no y": (lambda X, y: (X, None), "requires y to be passed, but the target y is None"),
-    "mixed y": (lambda X, y: (X, np.array(["a", *y[1:].tolist()], dtype=object)), "label|type|kind"),
+    "mixed y": (
+        lambda X, y: (X, np.array(["a", *y[1:].tolist()], dtype=object)),
+        r"y must hold labels of one kind, all numbers or all strings; got 'a' \(str\) and 1 \(int\)\. Make them alike",
+    ),
+    "mixed y, a number first": (
+        lambda X, y: (X, np.array([*y[:-1].tolist(), 2.0, "a"][1:], dtype=object)),
+        r"Perceptron: y must hold labels of one kind.*; got 1 \(int\) and 'a' \(str\)\..* \[str\(label\) for label in",
+    ),
+    "none among y": (
+        lambda X, y: (X, np.array(["a", None, *labels(y[2:])], dtype=object)),
+        r"got 'a' \(str\) and None \(NoneType\)",
+    ),
+    "y without an order": (
+        lambda X, y: (X, np.array([{"a": label} for label in y.tolist()])),
+        r"y must hold labels of one kind.*; got \{'a': 0\} \(dict\) and \{'a': 0\} \(dict\)",
+    ),
     "empty": (lambda X, y: (X[:0], y[:0]), "Found array with 0 sample"),
     "no columns": (lambda X, y: (X[:, :0], y), "0 feature"),
 }
@@ -1235,3 +1293,24 @@ def test_a_certificate_is_there_after_a_fit_and_advice_after_learning_online():
         with pytest.raises(AttributeError, match=advice):
             _ = online.certificate_
     assert machine.fit(X, y).certificate_ == certificate
+
+
+def test_support_vectors_are_dense_where_the_data_was():
+    rng = np.random.default_rng(0)
+    X = (rng.random((80, 40)) * (rng.random((80, 40)) < 0.1)).astype(np.float32)  # multiplied as sparse rows
+    y = rng.integers(0, 2, 80)
+    fitted = KernelPerceptron(RBF(gamma=0.5), max_iter=2, random_state=0).fit(X, y)
+    assert isinstance(fitted.support_vectors_, np.ndarray)
+    np.testing.assert_array_equal(fitted.support_vectors_, X[fitted.support_])
+    from_csr = KernelPerceptron(RBF(gamma=0.5), max_iter=2, random_state=0).fit(sp.csr_array(X), y)
+    assert sp.issparse(from_csr.support_vectors_)
+    np.testing.assert_array_equal(from_csr.support_vectors_.toarray(), X[from_csr.support_])
+
+
+def test_one_epoch_leaves_no_certificate_since_later_mistakes_were_not_told_to_earlier_rows():
+    X, y = rings()
+    machine = KernelPerceptron(RBF(gamma=1.0), random_state=0, max_iter=1).fit(X, y)
+    seen = machine.certificate_
+    assert (seen.mistakes, seen.bound, seen.holds) == (machine.n_mistakes_, None, None)
+    assert "no separator found in 1 epoch" in seen.reason
+    assert "onkel.bounds.certificate(estimator, X, y)" in seen.reason

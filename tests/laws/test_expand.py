@@ -11,6 +11,7 @@ from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, seeds,
 
 import onkel.kernels.rows
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, expand, prepare
+from onkel.kernels.tiles import add_scores
 
 tiles = st.one_of(st.none(), st.tuples(st.integers(1, 50), st.integers(1, 50)))
 
@@ -168,3 +169,18 @@ def test_the_callers_arrays_are_neither_changed_nor_needed_writable():
         expand(kernel, X, X[:5], np.ones(5))
         kernel(X)
     np.testing.assert_array_equal(X, before)
+
+
+@given(kernels, shapes, seeds, st.sampled_from([0.1, 1.0]), st.sampled_from([np.float32, np.float64]))
+def test_values_kept_beside_the_scores_are_the_gram_matrix(kernel, shape, seed, density, dtype):
+    n, m, d = shape
+    X = draw_points(kernel, n, d, seed, density=density).astype(dtype)
+    S = draw_points(kernel, m, d, seed + 1, density=density).astype(dtype)
+    A = np.random.default_rng(seed).standard_normal((m, 2))
+    x, s = prepare(kernel, X), prepare(kernel, S)
+    kept, scores = np.full((m + 2, n), np.nan, dtype=dtype), np.ones((2, n))
+    add_scores(kernel, x, s, A, scores.T, values=kept[1:-1].T)
+    np.testing.assert_array_equal(kept[1:-1].T, kernel(X, S))
+    assert np.isnan(kept[[0, -1]]).all()
+    scale = (np.abs(kernel(X, S)).max() * np.abs(A).sum() + 1) * np.finfo(dtype).eps
+    np.testing.assert_allclose(scores.T - 1, expand(kernel, X, S, A), rtol=0, atol=20 * scale)

@@ -71,7 +71,7 @@ def test_columns_are_added_where_they_are_named(dtype):
     F = rng.standard_normal((2, 6000))
     expected = F.copy()
     expected[:, 500:5300] += A.T @ columns[which, 100:4900].astype(float)
-    _native.add_columns(columns[:, 100:4900], which, A, F[:, 500:5300])
+    _native.add_columns(columns[:, 100:4900], which, A, F[:, 500:5300], 2)
     np.testing.assert_allclose(F, expected, rtol=1e-12, atol=1e-12)
 
 

@@ -90,6 +90,13 @@ class Kernel(ABC):
             self._gram(part, s, values)
             out[start : start + step] += values.astype(np.float64, copy=False) @ A
 
+    def _add_scores_keeping(
+        self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64], values: NDArray
+    ) -> None:
+        """The same, and values = k(x, s), whose columns are contiguous."""
+        self._gram(x, s, values)
+        out += values.astype(np.float64, copy=False) @ A
+
     def _cost(self, x: Rows) -> float:
         """Roughly the multiply-adds of one value with these rows; inf where it takes Python to compute it."""
         return math.inf

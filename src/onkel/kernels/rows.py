@@ -188,6 +188,14 @@ class VectorRows(Rows):
         """The same rows in another dtype; themselves if it is theirs."""
         return self if dtype == self.dtype else VectorRows(self.matrix.astype(dtype))
 
+    def widened(self, n_features: int) -> VectorRows:
+        """The same rows with more features, all 0."""
+        if self._dense is None:
+            return VectorRows(self.csr(), n_features)
+        wide = np.zeros((len(self), n_features), dtype=self.dtype)
+        wide[:, : self.n_features] = self._dense
+        return VectorRows(wide)
+
     def compact(self) -> VectorRows:
         """The same rows, stored as CSR if they are better multiplied so."""
         return VectorRows(self.csr(), self.n_features) if self._dense is not None and self.is_sparse() else self

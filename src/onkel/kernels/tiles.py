@@ -171,11 +171,19 @@ def add_scores(
     *,
     kept: bool = True,
     tile: tuple[int | None, int | None] = (None, None),
+    values: NDArray | None = None,
 ) -> None:
-    """out += k(x, s) @ A, inside the door; A (m, c) is C-contiguous, out (n, c) has any strides."""
+    """out += k(x, s) @ A, inside the door; A (m, c) is C-contiguous, out (n, c) has any strides.
+
+    With `values`, (n, m) with contiguous columns, the kernel values are stored there as well.
+    """
     for block, right in _blocks(s, kept, tile=tile[1]):
-        for slab, left in _slabs(x, len(right), tile=tile[0]):
-            kernel._add_scores(left, right, A[block], out[slab])
+        most = None if values is None else max(1, GRAM_VALUES // len(right))
+        for slab, left in _slabs(x, len(right), most=most, tile=tile[0]):
+            if values is None:
+                kernel._add_scores(left, right, A[block], out[slab])
+            else:
+                kernel._add_scores_keeping(left, right, A[block], out[slab], values[slab, block])
 
 
 def expand(

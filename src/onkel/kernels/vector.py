@@ -81,24 +81,27 @@ def product(
     scores: NDArray[np.float64] | None = None,
     gram: NDArray | None = None,
 ) -> None:
-    """One call of the fused product: scores += k(x, z) @ A, or gram = k(x, z)."""
-    op = form.op
+    """One call of the fused product: scores += k(x, z) @ A, or gram = k(x, z), or both (gram then by columns)."""
+    op, n = form.op, len(x)
     if op is Op.DISTANCE and x.n_features <= DIRECT_FEATURES:
         op = Op.DIRECT
-    work = len(x) * len(z) * (x.n_features + 16)
-    threads = thread_count() if work > SMALL_PRODUCT else 1
+    threads = thread_count() if n * len(z) * (x.n_features + 16) > SMALL_PRODUCT else 1
     sparse = op in SPARSE_OPS and x.is_sparse()
-    panels = z.panels(sparse)
-    panel_aux = z.keep(("panel aux", op), lambda: panels.padded(_aux(op, z)))
-    right = (panels.values, panels.columns, panel_aux)
-    aux = _aux(op, x)
+    values, columns, panel_aux, *held = z.keep((int(op), sparse), lambda: _right(op, z, sparse))
     if sparse:
-        csr = x.csr()
-        left = (csr.indptr, csr.indices, csr.data, x.n_features, aux)
-        held = (panels.slots, panels.features)
-        _native.product_csr(op, form.map, form.params, *left, *right, *held, A, scores, gram, threads)
+        left = (*x.csr(), x.n_features, _aux(op, x))
+        right = (values, columns, panel_aux, *held)
+        _native.product_csr(op, form.map, form.params, *left, *right, A, scores, gram, threads)
     else:
+        aux = None if n == 1 else _aux(op, x)  # of a single row the core works it out itself
+        right = (values, columns, panel_aux)
         _native.product_dense(op, form.map, form.params, x.dense(), aux, *right, A, scores, gram, threads)
+
+
+def _right(op: Op, z: VectorRows, for_sparse: bool) -> tuple[Any, ...]:
+    """The right-hand side of a product, as the core takes it."""
+    panels = z.panels(for_sparse)
+    return panels.values, panels.columns, panels.padded(_aux(op, z)), panels.slots, panels.features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,6 +136,16 @@ class VectorKernel(Kernel):
             product(self._form(), x, s, A=A, scores=out)
         else:
             super()._add_scores(x, s, A, out)
+
+    def _add_scores_keeping(
+        self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64], values: NDArray
+    ) -> None:
+        assert isinstance(x, VectorRows)
+        assert isinstance(s, VectorRows)
+        if self._fused:
+            product(self._form(), x, s, A=A, scores=out, gram=values)
+        else:
+            super()._add_scores_keeping(x, s, A, out, values)
 
 
 class _Stationary(VectorKernel):

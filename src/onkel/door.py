@@ -1,0 +1,193 @@
+"""The door of the online estimators: what a user brings becomes rows, weights, one row, or an error.
+
+Whole data pass scikit-learn's `validate_data`. One example at a time has a door of its own, a
+hundred times lighter; it takes dicts as well, {feature: value}: features may appear, and the
+learner then grows by a column of zeros, and vanish, and are then 0; to predict, features that were
+never learned from are ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from onkel._core import _native
+from onkel.errors import KindError, ShapeError, ValuesError
+from onkel.estimator import KernelParams
+from onkel.kernels import Kernel, Linear, prepare
+from onkel.kernels.rows import Rows, VectorRows
+
+__all__ = ["FLOATS", "Door"]
+
+FLOATS = [np.float64, np.float32]  # what the door lets pass; other numbers become the first
+
+
+class Door(KernelParams, BaseEstimator):  # type: ignore[misc]
+    """The base of the online estimators; not for use by itself.
+
+    Fitted, it has `_learner`, an object with ``widen(n_features)``, and `_dtype`, that of its rows.
+    """
+
+    _learner: Any
+    _dtype: np.dtype
+
+    @property
+    def _who(self) -> str:
+        return type(self).__name__
+
+    def _kernel_in(self, fresh: bool = False) -> Kernel:
+        """A kernel that takes what this estimator takes; `fresh`: before a new fit, by its parameters."""
+        return Linear()
+
+    # ---------------------------------------------------------------- whole data
+
+    def _enter(
+        self, X: Any, y: Any, *, reset: bool, whole: bool, targets: Literal["labels", "numbers", "none"] = "labels"
+    ) -> tuple[Rows, Any]:
+        """X and y at the door; `whole`: X is all there is, as in `fit`; `targets`: what y is to hold."""
+        kernel = self._kernel_in(fresh=reset)
+        if kernel.takes == "gram" and not (whole and reset):
+            raise KindError(
+                f"{self._who}: a precomputed Gram matrix cannot grow, so it cannot be learned from bit by bit. "
+                "Use fit without warm_start, or a kernel on the points themselves."
+            )
+        if kernel.takes == "objects":
+            rows = prepare(kernel, X)
+            if targets == "none":
+                return rows, None
+            y = np.asarray(y, dtype=np.float64 if targets == "numbers" else None)
+            if y.shape != (len(rows),):
+                raise ShapeError(f"{self._who}: y must give a label per object, shape ({len(rows)},); got {y.shape}.")
+            return rows, y
+        sparse = "csr" if kernel.takes == "vectors" else False
+        options: dict[str, Any] = {"reset": reset, "accept_sparse": sparse, "dtype": FLOATS}
+        if targets == "none":
+            X = validate_data(self, X, **options)
+        else:
+            X, y = validate_data(self, X, y, y_numeric=targets == "numbers", **options)
+        rows = prepare(kernel, X, itself=kernel.takes == "gram")
+        if not reset and isinstance(rows, VectorRows):
+            rows = rows.astype(self._dtype)
+        if reset:
+            self.__dict__.pop("_columns", None)  # of an earlier run on dicts
+        return rows, y
+
+    def _enter_to_predict(self, X: Any) -> Any:
+        """X at the door of a fitted estimator."""
+        takes = self._kernel_in().takes
+        if takes == "objects":
+            return X
+        sparse = "csr" if takes == "vectors" else False
+        return validate_data(self, X, reset=False, accept_sparse=sparse, dtype=FLOATS)
+
+    def _sample_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64]:
+        """What scales each example's step."""
+        weights = np.ones(n)
+        if sample_weight is not None:
+            if not np.asarray(sample_weight).any():
+                raise ValuesError(f"{self._who}: sample_weight must have a positive weight; got zeros only.")
+            weights = np.array(_check_sample_weight(sample_weight, weights, dtype=np.float64))
+            if weights.min() < 0:
+                raise ValuesError(f"{self._who}: sample_weight must be >= 0; got {weights.min():g}.")
+        return weights
+
+    # ---------------------------------------------------------------- one example
+
+    def _as_batch(self, x: Any) -> Any:
+        """One example as a batch of one; with a dict begins a run on dicts."""
+        if self._kernel_in().takes == "objects":
+            return [x]
+        if isinstance(x, dict):
+            x = _vector(x, dict(zip(x, range(len(x)), strict=True)), self._who)
+        if hasattr(x, "toarray"):
+            return x if x.ndim == 2 else x.reshape(1, -1)
+        array = np.asarray(x)
+        return array[None, :] if array.ndim == 1 else array
+
+    def _light_row(self, x: Any, *, grow: bool = False) -> Rows:
+        """One example, for an estimator that has learned; with `grow`, new features of a dict get a column."""
+        kernel = self._kernel_in()
+        if type(x) is not np.ndarray:
+            if kernel.takes != "vectors" or hasattr(x, "toarray"):
+                return self._heavy_row(kernel, x)
+            if isinstance(x, dict):
+                x = self._from_dict(x, grow)
+        elif kernel.takes != "vectors":
+            return self._heavy_row(kernel, x)
+        row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
+        d = self.n_features_in_
+        if row.shape != (1, d):
+            raise ShapeError(
+                f"{self._who} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
+            )
+        if not _native.all_finite(row):
+            raise ValuesError(f"{self._who}: x must be finite; got NaN or infinity.")
+        rows = VectorRows(row)
+        rows._kept["is sparse"] = False
+        kernel._check_rows(rows, "x")
+        return rows
+
+    def _heavy_row(self, kernel: Kernel, x: Any) -> Rows:
+        rows = prepare(kernel, self._as_batch(x))
+        if not isinstance(rows, VectorRows):
+            return rows
+        if (len(rows), rows.n_features) != (1, self.n_features_in_):
+            raise ShapeError(
+                f"{self._who} was trained on {self.n_features_in_} features, so x must be one row of shape "
+                f"(1, {self.n_features_in_}); got {(len(rows), rows.n_features)}."
+            )
+        return rows.astype(self._dtype)
+
+    def _from_dict(self, x: dict[Any, Any], grow: bool) -> NDArray[np.float64]:
+        """{feature: value} as a vector. A new feature gets a column where it is to be learned, else it is ignored."""
+        columns = self._columns_by_name()
+        new = [name for name in x if name not in columns]
+        if new and not grow:
+            x, new = {name: value for name, value in x.items() if name in columns}, []
+        if new:
+            columns = columns | {name: len(columns) + i for i, name in enumerate(new)}
+        vector = _vector(x, columns, self._who)
+        if new:
+            self._learner.widen(len(columns))
+            self._columns, self.n_features_in_ = columns, len(columns)
+            if hasattr(self, "feature_names_in_"):
+                self.feature_names_in_ = np.array(list(columns), dtype=object)
+        return vector
+
+    def _columns_by_name(self) -> dict[Any, int]:
+        columns: dict[Any, int] | None = self.__dict__.get("_columns")
+        if columns is None:
+            if not hasattr(self, "feature_names_in_"):
+                raise KindError(
+                    f"{self._who} was trained on vectors of {self.n_features_in_} features without names, so x must be "
+                    "such a vector; got a dict. To learn from dicts begin with a dict, or with a data frame."
+                )
+            columns = self._columns = {name: i for i, name in enumerate(self.feature_names_in_)}
+        return columns
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        takes = self._kernel_in(fresh=True).takes
+        tags.input_tags.pairwise = takes == "gram"
+        tags.input_tags.sparse = takes in ("vectors", "anything")
+        tags.input_tags.two_d_array = takes != "objects"
+        return tags
+
+
+def _vector(x: dict[Any, Any], columns: dict[Any, int], who: str) -> NDArray[np.float64]:
+    vector = np.zeros(len(columns))
+    for name, value in x.items():
+        try:
+            vector[columns[name]] = value
+        except (TypeError, ValueError) as error:
+            raise KindError(
+                f"{who}: the values of x must be numbers; got {name!r}: {value!r}. "
+                "Encode it first, such as {'colour=red': 1.0}."
+            ) from error
+    if not np.isfinite(vector).all():
+        raise ValuesError(f"{who}: x must be finite; got NaN or infinity.")
+    return vector
