@@ -3,7 +3,9 @@
 // A map sees t = sum over features of Op (engine.h), and for distances t = -|x - z|^2 / 2.
 // exp, log2 and tanh are short polynomials. exp: at most 2 ulp at its rounded argument in
 // float32, 1e-13 relative in float64 (the argument's own rounding dominates there); results
-// under the smallest normal number are 0 and over the largest are inf; NaN stays NaN.
+// over the largest number are inf, NaN stays NaN. Under the smallest normal number float32 gives 0;
+// so does float64, but for decaying kernels, where far points keep their subnormal values: the sign
+// of a score may hang on them.
 // The coefficients interpolate at Chebyshev nodes, which is within a factor 2 of minimax.
 #pragma once
 #include "engine.h"
@@ -69,7 +71,14 @@ template <class T> ONKEL_INLINE typename Simd<T>::V exp2v(typename Simd<T>::V t)
 
 // 2^t for t <= 0, the case of every kernel that decays.
 template <class T> ONKEL_INLINE typename Simd<T>::V exp2_decay(typename Simd<T>::V t) {
-  return pick(t >= Constants<T>::kLowest, exp2_inside<T>(t), typename Simd<T>::V{});
+  typedef typename Simd<T>::V V;
+  const V lowest = splat(Constants<T>::kLowest);
+  V y = pick(t >= lowest, exp2_inside<T>(t), V{});
+  if (sizeof(T) == 8 && __builtin_expect(any_not_less(lowest, t), 0)) {
+    const V far = exp2_inside<T>(at_least(t, splat(T(-1100))) + T(128)) * T(0x1p-64) * T(0x1p-64);
+    y = pick(t < lowest, far, y);
+  }
+  return y;
 }
 
 // log2(x) for normal x > 0: x = 2^e m with m in [1/sqrt 2, sqrt 2), s = (m - 1) / (m + 1).

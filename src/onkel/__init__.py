@@ -13,14 +13,26 @@ from onkel.registry import ENTRIES
 
 if TYPE_CHECKING:
     from onkel import bounds as bounds
+    from onkel import data as data
     from onkel import errors as errors
+    from onkel import evaluate as evaluate
     from onkel import features as features
     from onkel import game as game
     from onkel import gram as gram
     from onkel import kernels as kernels
     from onkel import plot as plot
+    from onkel import river as river
+    from onkel.evaluate import progressive_validation as progressive_validation
     from onkel.features import EigenMap as EigenMap
     from onkel.features import PolynomialMap as PolynomialMap
+    from onkel.norma import NormaClassifier as NormaClassifier
+    from onkel.norma import NormaOneClass as NormaOneClass
+    from onkel.norma import NormaRegressor as NormaRegressor
+    from onkel.online import BudgetPerceptron as BudgetPerceptron
+    from onkel.online import Forgetron as Forgetron
+    from onkel.online import PassiveAggressiveClassifier as PassiveAggressiveClassifier
+    from onkel.online import PassiveAggressiveRegressor as PassiveAggressiveRegressor
+    from onkel.online import Projectron as Projectron
     from onkel.perceptron import KernelPerceptron as KernelPerceptron
     from onkel.perceptron import Perceptron as Perceptron
 

@@ -23,6 +23,7 @@ from onkel.errors import InputError, KindError, ParameterError, ValuesError
 from onkel.estimator import left_as_it_was
 from onkel.kernels.rows import Rows
 from onkel.labels import Labels, mixed_kinds
+from onkel.passes import run_epochs
 from onkel.progress import progress_bar
 
 __all__ = ["OnlineClassifier"]
@@ -100,22 +101,8 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
         self.classes_ = self._labels.classes
         random = check_random_state(self.random_state)
         run = self._new_run(rows, targets, weights, numbers)
-        interrupted, n = None, len(rows)
-        self.n_iter_, self.converged_ = 0, False
-        with progress_bar(self._who, self.max_iter * n, self.verbose) as progress:
-            try:
-                for epoch in range(self.max_iter):
-                    self.n_iter_ = epoch + 1
-                    order = random.permutation(n) if self.shuffle else None
-
-                    def told(done: int, before: int = epoch * n) -> None:
-                        progress(before + done, f"{len(run.ledger)} mistakes")
-
-                    self.converged_ = run.run(order, told) == 0
-                    if self.converged_:
-                        break
-            except KeyboardInterrupt as stop:
-                interrupted = stop
+        options = {"max_iter": self.max_iter, "shuffle": bool(self.shuffle), "who": self._who, "verbose": self.verbose}
+        self.n_iter_, self.converged_, interrupted = run_epochs(run, len(rows), random, **options)
         self._draw = random.uniform()  # of the random hypothesis
         self._learner = run.learner()
         self._after_fit(run, y, interrupted is not None)

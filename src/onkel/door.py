@@ -8,7 +8,7 @@ never learned from are ignored.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,16 @@ from onkel._core import _native
 from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimator import KernelParams
 from onkel.kernels import Kernel, Linear, prepare
+from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
 from onkel.kernels.rows import Rows, VectorRows
+from onkel.snapshot import Snapshots
 
-__all__ = ["FLOATS", "Door"]
+__all__ = ["FLOATS", "Door", "KernelDoor"]
 
 FLOATS = [np.float64, np.float32]  # what the door lets pass; other numbers become the first
 
 
-class Door(KernelParams, BaseEstimator):  # type: ignore[misc]
+class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
     """The base of the online estimators; not for use by itself.
 
     Fitted, it has `_learner`, an object with ``widen(n_features)``, and `_dtype`, that of its rows.
@@ -38,6 +40,12 @@ class Door(KernelParams, BaseEstimator):  # type: ignore[misc]
     @property
     def _who(self) -> str:
         return type(self).__name__
+
+    def _check_params(self) -> None:
+        """Refuses parameters that cannot be used."""
+
+    def _admit(self, rows: Rows) -> None:
+        """Refuses examples that this estimator cannot learn from."""
 
     def _kernel_in(self, fresh: bool = False) -> Kernel:
         """A kernel that takes what this estimator takes; `fresh`: before a new fit, by its parameters."""
@@ -57,6 +65,7 @@ class Door(KernelParams, BaseEstimator):  # type: ignore[misc]
             )
         if kernel.takes == "objects":
             rows = prepare(kernel, X)
+            self._admit(rows)
             if targets == "none":
                 return rows, None
             y = np.asarray(y, dtype=np.float64 if targets == "numbers" else None)
@@ -72,6 +81,7 @@ class Door(KernelParams, BaseEstimator):  # type: ignore[misc]
         rows = prepare(kernel, X, itself=kernel.takes == "gram")
         if not reset and isinstance(rows, VectorRows):
             rows = rows.astype(self._dtype)
+        self._admit(rows)
         if reset:
             self.__dict__.pop("_columns", None)  # of an earlier run on dicts
         return rows, y
@@ -129,6 +139,8 @@ class Door(KernelParams, BaseEstimator):  # type: ignore[misc]
         rows = VectorRows(row)
         rows._kept["is sparse"] = False
         kernel._check_rows(rows, "x")
+        if grow:
+            self._admit(rows)
         return rows
 
     def _heavy_row(self, kernel: Kernel, x: Any) -> Rows:
@@ -176,6 +188,37 @@ class Door(KernelParams, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = takes in ("vectors", "anything")
         tags.input_tags.two_d_array = takes != "objects"
         return tags
+
+
+class KernelDoor(Door):
+    """A `Door` with a kernel that the user names, describes or gives."""
+
+    kernel: Any
+    gamma: float | str
+    degree: float
+    coef0: float
+
+    KERNEL_DEFAULTS: ClassVar[dict[str, Any]] = {"gamma": "scale", "degree": 3, "coef0": 1.0}
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        given = {name: getattr(self, name) for name in self.KERNEL_DEFAULTS}
+        refuse_unused(self.kernel, given, self.KERNEL_DEFAULTS, self._who)
+
+    def _kernel_in(self, fresh: bool = False) -> Kernel:
+        if not fresh and hasattr(self, "_learner"):
+            return self.kernel_
+        return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._who)
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        """The kernel of the first data, kept."""
+        gamma = 1.0
+        if isinstance(self.kernel, Kernel):
+            self.__dict__.pop("gamma_", None)  # of an earlier fit
+        else:
+            gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
+        self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._who)
+        return self.kernel_
 
 
 def _vector(x: dict[Any, Any], columns: dict[Any, int], who: str) -> NDArray[np.float64]:

@@ -316,6 +316,21 @@ class Support:
         if self.blocks and isinstance(self.blocks[-1], GrowingRows):
             self.blocks[-1].truncate(last)
 
+    def merge(self) -> None:
+        """Makes one vector of those that are the same row."""
+        numbers, first, place = np.unique(self.numbers, return_index=True, return_inverse=True)
+        if len(numbers) == len(self):
+            return
+        coef, moment = np.zeros((2, len(numbers), self.coef.shape[1]))
+        np.add.at(coef, place, self.coef)
+        np.add.at(moment, place, self.moment)
+        rows = self.all_rows()
+        assert rows is not None
+        self.__init__(coef.shape[1])  # type: ignore[misc]
+        for start in range(0, len(numbers), self.BLOCK):
+            part = slice(start, start + self.BLOCK)
+            self.add(rows[first[part]], coef[part], moment[part], numbers[part])
+
     def widen(self, n_features: int) -> None:
         """More features, in which all vectors are 0."""
         blocks, self.blocks = self.blocks, []
@@ -342,7 +357,11 @@ class GrowingRows(VectorRows):
         self._values = aligned_empty((0, n_features, PANEL_BYTES // dtype.itemsize), dtype)
 
     def append(self, s: VectorRows) -> None:
-        old, new, width = len(self), len(self) + len(s), self._values.shape[2]
+        self.put(np.arange(len(self), len(self) + len(s)), s)
+
+    def put(self, slots: NDArray[np.int64], s: VectorRows) -> None:
+        """Rows move into places, of which those past the end come in order."""
+        old, new, width = len(self), max(len(self), int(slots.max()) + 1), self._values.shape[2]
         if new > len(self._room):
             size = -(-max(64, 2 * len(self._room), new) // width) * width
             self._room = np.concatenate([self.dense(), np.empty((size - old, self.n_features), dtype=self.dtype)])
@@ -351,10 +370,9 @@ class GrowingRows(VectorRows):
             values[: len(self._values)] = self._values
             values[len(self._values) :] = 0
             self._values = values
-        self._room[old:new] = s.dense()
-        self._norms[old:new] = s.squared_norms()
-        for i in range(old, new):
-            self._values[i // width, :, i % width] = self._room[i]
+        self._room[slots] = s.dense()
+        self._norms[slots] = s.squared_norms()
+        self._values[slots // width, :, slots % width] = s.dense()
         self._dense = self._room[:new]
         self._kept.clear()
 
@@ -422,18 +440,7 @@ class Online:
 
     def merge(self) -> None:
         """Makes one support vector of those that are the same row, met in several epochs."""
-        numbers, first, place = np.unique(self.support.numbers, return_index=True, return_inverse=True)
-        if len(numbers) == len(self.support):
-            return
-        coef, moment = np.zeros((2, len(numbers), self.machines))
-        np.add.at(coef, place, self.support.coef)
-        np.add.at(moment, place, self.support.moment)
-        rows = self.support.all_rows()
-        assert rows is not None
-        self.support = Support(self.machines)
-        for start in range(0, len(numbers), Support.BLOCK):
-            part = slice(start, start + Support.BLOCK)
-            self.support.add(rows[first[part]], coef[part], moment[part], numbers[part])
+        self.support.merge()
 
     def averaged(self) -> NDArray[np.float64]:
         """The coefficients of Σ_k m_k v_k / m: a step of round r is in the guess of R − r of the R rounds."""

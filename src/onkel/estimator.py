@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from onkel.conflicts import conflicts
 from onkel.errors import ParameterError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, VectorRows
@@ -62,16 +62,10 @@ def warn_of_conflicts(rows: Rows, y: NDArray, who: str) -> None:
     """Tells of equal points with different labels: no kernel separates them, so mistakes never end."""
     if not isinstance(rows, VectorRows):
         return
-    _, same, count = np.unique(rows.squared_norms(), return_inverse=True, return_counts=True)
-    label_of: dict[bytes, Any] = {}
-    conflicts = 0
-    for i in np.flatnonzero(count[same] > 1):  # equal rows are equally long
-        one = rows[i : i + 1]
-        key = one.dense().tobytes() if one.is_dense else one.csr().indices.tobytes() + one.csr().data.tobytes()
-        conflicts += label_of.setdefault(key, y[i]) != y[i]
-    if conflicts:
+    count = len(conflicts(rows, y))
+    if count:
         warnings.warn(
-            f"{who}: {conflicts} row(s) are equal to another row with another label. No kernel can separate these, so "
+            f"{who}: {count} row(s) are equal to another row with another label. No kernel can separate these, so "
             "training cannot end without a mistake; it stopped after max_iter epochs.",
             ConvergenceWarning,
             stacklevel=4,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEDGER", "Ledger"]
+__all__ = ["LEDGER", "Ledger", "Window"]
 
 LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), ("step", np.float64)])
 
@@ -51,8 +51,36 @@ class Ledger:
         end = self._count + len(chunk)
         if end > len(self._entries):
             grown = np.empty(max(64, end, 2 * len(self._entries)), dtype=LEDGER)
-            grown[: self._count] = self.entries
+            grown[: self._count] = self._entries[: self._count]
             self._entries = grown
         new = self._entries[self._count : end]
         new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], machine, steps[chunk, machine]
         self._count = end
+
+
+class Window(Ledger):
+    """The last entries of a run that never ends; its length counts them all."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self._dropped = size, 0
+
+    def __len__(self) -> int:
+        return self._dropped + self._count
+
+    def mixed(self, mixing: NDArray[np.float64]) -> Window:
+        window, ledger = Window(self.size), super().mixed(mixing)
+        window._entries, window._count, window._dropped = ledger._entries, ledger._count, self._dropped
+        return window
+
+    def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        super().add(steps, rounds, rows)
+        if self._count > 2 * self.size:  # rarely: half of the room is given up at a time
+            extra = self._count - self.size
+            self._entries[: self.size] = self._entries[extra : self._count].copy()
+            self._count, self._dropped = self.size, self._dropped + extra
+
+    @property
+    def entries(self) -> NDArray[Any]:
+        """The last `size` entries, a view."""
+        return self._entries[max(0, self._count - self.size) : self._count]

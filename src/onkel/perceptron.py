@@ -19,20 +19,21 @@ from sklearn.utils.validation import check_is_fitted
 from onkel import bounds, gram
 from onkel.checks import check_number
 from onkel.classifier import OnlineClassifier
+from onkel.door import KernelDoor
 from onkel.dual import Epochs, Online
 from onkel.errors import GramError, ParameterError
 from onkel.estimator import warn_of_conflicts
-from onkel.kernels import Kernel
-from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
+from onkel.kernels import Kernel, Precomputed
 from onkel.kernels.rows import GramRows, Rows
 from onkel.model import Expansion, Vote, support_data
-from onkel.primal import Primal, PrimalEpochs
+from onkel.passes import Passes
+from onkel.primal import Primal
 
 __all__ = ["KernelPerceptron", "Perceptron"]
 
 Hypothesis = Literal["averaged", "voted", "last", "random", "best"]
 HYPOTHESES = ("averaged", "voted", "last", "random", "best")
-KERNEL_DEFAULTS = {"gamma": "scale", "degree": 3, "coef0": 1.0}
+MAX_EXAMINED = 500  # rows of a precomputed matrix whose eigenvalues a fit looks at
 
 
 class _WithLedger(OnlineClassifier):
@@ -62,7 +63,7 @@ class _WithLedger(OnlineClassifier):
         return int(self._learner.rounds)
 
 
-class KernelPerceptron(_WithLedger):
+class KernelPerceptron(KernelDoor, _WithLedger):
     """The perceptron in dual form: a count of mistakes per example is the whole model.
 
     f(x) = Σᵢ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes on example i, y·f(x) ≤ 0; with more than
@@ -160,33 +161,21 @@ class KernelPerceptron(_WithLedger):
         if self.hypothesis not in HYPOTHESES:
             allowed = ", ".join(HYPOTHESES)
             raise ParameterError(f"{self._who}: hypothesis must be one of {allowed}; got {self.hypothesis!r}.")
-        given = {name: getattr(self, name) for name in KERNEL_DEFAULTS}
-        refuse_unused(self.kernel, given, KERNEL_DEFAULTS, self._who)
-
-    def _kernel_in(self, fresh: bool = False) -> Kernel:
-        if not fresh and hasattr(self, "_learner"):
-            return self.kernel_
-        return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._who)
 
     def _resolve(self, rows: Rows) -> Kernel:
-        """The kernel of the first data, kept."""
-        gamma = 1.0
-        if isinstance(self.kernel, Kernel):
-            self.__dict__.pop("gamma_", None)  # of an earlier fit
-        else:
-            gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
-        self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._who)
         self._certificate: bounds.Certificate | None = None
-        return self.kernel_
+        return super()._resolve(rows)
 
     def _new_learner(self, rows: Rows, machines: int) -> Online:
         return Online(self._resolve(rows), machines, float(bool(self.fit_intercept)))
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Epochs:
-        if isinstance(rows, GramRows):
-            _check_gram(rows, self._who)
+        kernel = self._resolve(rows)
+        examined = _check_gram(rows, self._who) if isinstance(rows, GramRows) else None
+        # what was examined is not the matrix of a kernel that is made of the given one, such as −K
+        self._is_psd = examined if isinstance(kernel, Precomputed) else kernel.is_psd
         return Epochs(
-            self._resolve(rows),
+            kernel,
             rows,
             targets,
             weights,
@@ -219,7 +208,7 @@ class KernelPerceptron(_WithLedger):
             radius_sq=radius_sq,
             epochs=self.n_iter_,
             comparator="the last guess",
-            is_psd=self.kernel_.is_psd,
+            is_psd=self._is_psd,
             weight_ratio=float(steps.max() / steps.min()),  # of the updates: only they enter the proof
         )
 
@@ -414,10 +403,10 @@ class Perceptron(_WithLedger):
 
     def _new_run(
         self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray
-    ) -> PrimalEpochs:
-        return PrimalEpochs(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
+    ) -> Passes:
+        return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
 
-    def _after_fit(self, run: PrimalEpochs, y: NDArray, interrupted: bool) -> None:
+    def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:
         if self.max_iter > 1 and not self.converged_ and not interrupted:
             warn_of_conflicts(run.rows, y, self._who)
 
@@ -474,18 +463,23 @@ def _place(numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.in
     return found
 
 
-def _check_gram(rows: GramRows, who: str) -> None:
-    """A precomputed matrix must at least be symmetric; whether it is valid, `onkel.gram.check` tells."""
+def _check_gram(rows: GramRows, who: str) -> bool | None:
+    """Whether a precomputed matrix is positive semi-definite, None if it is too large to tell; it must be symmetric."""
     assert rows.block is not None
-    asymmetry = float(np.abs(rows.block - rows.block.T).max())
-    if asymmetry > 1e-5 * float(np.abs(rows.block).max()):
+    K = rows.block if len(rows) == rows.block.shape[1] else rows.read(rows)  # rows of weight 0 are gone, columns not
+    asymmetry = float(np.abs(K - K.T).max())
+    if asymmetry > 1e-5 * float(np.abs(K).max()):
         raise GramError(
             f"{who}: a precomputed Gram matrix must be symmetric; got K_ij and K_ji that differ by {asymmetry:.3g}. "
             "Take (K + K.T) / 2 if that is what you mean; onkel.gram.check(K) tells more."
         )
-    if len(rows) <= 500 and not gram.check(rows.block).psd:
+    if len(rows) > MAX_EXAMINED:
+        return None
+    psd = gram.check(K).psd
+    if not psd:
         warnings.warn(
             f"{who}: the precomputed Gram matrix is not positive semi-definite, so no theorem on the mistakes holds. "
             "onkel.gram.nearest_psd(K) repairs it.",
             stacklevel=5,
         )
+    return psd

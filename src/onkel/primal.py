@@ -5,7 +5,6 @@ The same mistakes as `onkel.dual` with the linear kernel, update for update, in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from onkel._core import _native
 from onkel.kernels.rows import Rows, VectorRows
 from onkel.ledger import Ledger
 
-__all__ = ["Primal", "PrimalEpochs"]
+__all__ = ["Primal"]
 
 CHUNK_VALUES = 1 << 22  # of one native call: a fraction of a second
 
@@ -80,28 +79,3 @@ class Primal:
             _native.primal_pass(data, indptr, indices, *settings, self.V, self.M, steps)
             self.ledger.add(steps, first + np.arange(len(part)), numbers[where])
             self.rounds += len(part)
-
-
-class PrimalEpochs:
-    """Passes over rows that are all there."""
-
-    def __init__(
-        self, learner: Primal, rows: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]
-    ) -> None:
-        self._learner, self.rows, self.y, self.w, self.numbers = learner, rows, y, w, numbers
-
-    @property
-    def ledger(self) -> Ledger:
-        return self._learner.ledger
-
-    def learner(self) -> Primal:
-        return self._learner
-
-    def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
-        """One epoch in the given order of rows; returns its mistakes."""
-        before, n = len(self.ledger), len(self.rows)
-        for start in range(0, n, 4096):
-            where = slice(start, start + 4096) if order is None else order[start : start + 4096]
-            self._learner.learn(self.rows[where], self.y[where], self.w[where], self.numbers[where])
-            progress(min(start + 4096, n))
-        return len(self.ledger) - before

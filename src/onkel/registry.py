@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 __all__ = ["ENTRIES", "Entry", "Task", "estimators"]
 
-Task = Literal["module", "transform", "classify"]
+Task = Literal["module", "function", "transform", "classify", "regress", "detect"]
 
 
 class Entry(NamedTuple):
@@ -24,14 +24,26 @@ class Entry(NamedTuple):
 
 ENTRIES = (
     Entry("bounds", "onkel.bounds", "module"),
+    Entry("data", "onkel.data", "module"),
     Entry("errors", "onkel.errors", "module"),
+    Entry("evaluate", "onkel.evaluate", "module"),
     Entry("features", "onkel.features", "module"),
     Entry("game", "onkel.game", "module"),
     Entry("gram", "onkel.gram", "module"),
     Entry("kernels", "onkel.kernels", "module"),
     Entry("plot", "onkel.plot", "module"),
+    Entry("river", "onkel.river", "module"),
+    Entry("progressive_validation", "onkel.evaluate", "function"),
     Entry("KernelPerceptron", "onkel.perceptron", "classify", online=True),
     Entry("Perceptron", "onkel.perceptron", "classify", online=True),
+    Entry("BudgetPerceptron", "onkel.online", "classify", online=True),
+    Entry("Forgetron", "onkel.online", "classify", online=True),
+    Entry("NormaClassifier", "onkel.norma", "classify", online=True),
+    Entry("NormaOneClass", "onkel.norma", "detect", online=True),
+    Entry("NormaRegressor", "onkel.norma", "regress", online=True),
+    Entry("PassiveAggressiveClassifier", "onkel.online", "classify", online=True),
+    Entry("PassiveAggressiveRegressor", "onkel.online", "regress", online=True),
+    Entry("Projectron", "onkel.online", "classify", online=True),
     Entry("EigenMap", "onkel.features", "transform"),
     Entry("PolynomialMap", "onkel.features", "transform"),
 )
@@ -39,4 +51,4 @@ ENTRIES = (
 
 def estimators() -> tuple[Entry, ...]:
     """The entries that are scikit-learn estimators."""
-    return tuple(entry for entry in ENTRIES if entry.task != "module")
+    return tuple(entry for entry in ENTRIES if entry.task not in ("module", "function"))

@@ -1,0 +1,242 @@
+// Online learners under a budget: what a pass over a chunk does in sequence, once its kernel values
+// are there.
+//
+//   f_o(x) = scale * sum_j A_oj k(s_j, x) + b_o       machine o, support s_j in `cap` slots
+//
+// For each example in order: score it, ask the rule for a step of each machine, and where one is not
+// zero let the budget policy find a slot for the example. Rules and policies are those of rules.py and
+// budget.py, which say where they come from; this is their twin, formula by formula, on the same arrays.
+// All weights shrink by one number, `scale`, and are stored divided by it.
+#pragma once
+#include <cmath>
+#include <cstdint>
+
+namespace onkel {
+
+enum class Rule : int {
+  kPerceptron = 0,
+  kPa = 1, kPa1 = 2, kPa2 = 3,                                  // passive-aggressive, to classify
+  kPaRegression = 4, kPa1Regression = 5, kPa2Regression = 6,    // and to regress
+  kSoftMargin = 7, kEpsilonInsensitive = 8, kSquared = 9, kHuber = 10, kNovelty = 11,  // NORMA
+  kCount = 12
+};
+enum class Policy : int { kGrow = 0, kOldest = 1, kRandom = 2, kForgetron = 3, kBasicForgetron = 4, kReplace = 5, kCount = 6 };
+
+template <class T> struct Memory {
+  int64_t b, c, cap;     // rows of the chunk, machines, slots
+  T* K;                  // (b, cap): chunk with slots; columns change as slots do
+  const T* own;          // (b, b): chunk with itself
+  T* among;              // (cap, cap): slots with themselves, or null
+  double* A;             // (c, cap)
+  double* squares;       // (cap): k(s, s) of each slot
+  int64_t* holds;        // (cap): which row of the chunk a slot has taken, else -1
+  const double* base;    // (b, c): scores of the support that is not in slots, without scale
+  // numbers that go along with the state, in place
+  double *scale, *Q, *M, *squared, *shrink, *spread;  // spread: what `scale` has given to the stored weights
+  int64_t *size, *head;
+  uint64_t* random;
+};
+
+struct Settings {
+  Rule rule;
+  Policy policy;
+  double C, epsilon;            // of the rule
+  double eta, lambda, nu;       // NORMA; nu is NaN where the margin stays as it is
+  bool root_schedule, intercept;
+};
+
+// sum_j a_j k_j, in eight sums by slot, so that it does not depend on the chunk.
+template <class T> inline double dot(const double* a, const T* k, int64_t n) {
+  double sums[8] = {};
+  int64_t j = 0;
+  for (; j + 8 <= n; j += 8)
+    for (int l = 0; l < 8; ++l) sums[l] += a[j + l] * double(k[j + l]);
+  for (; j < n; ++j) sums[j & 7] += a[j] * double(k[j]);
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+inline double positive(double x) { return x > 0 ? x : 0.0; }
+
+// ---------------------------------------------------------------- rules: the step of one machine
+
+inline double pa_size(Rule rule, double loss, double sq_norm, double C) {
+  if (!(loss > 0) || !(sq_norm > 0)) return 0.0;
+  switch (rule) {
+    case Rule::kPa: case Rule::kPaRegression: return loss / sq_norm;
+    case Rule::kPa1: case Rule::kPa1Regression: return std::fmin(C, loss / sq_norm);
+    default: return loss / (sq_norm + 1 / (2 * C));
+  }
+}
+inline double sign(double x) { return x < 0 ? -1.0 : 1.0; }
+
+// f with the intercept; margin: rho or epsilon of NORMA.
+inline double step_of(const Settings& s, double f, double y, double sq_norm, double w, double eta, double margin) {
+  switch (s.rule) {
+    case Rule::kPerceptron: return y * f <= 0 ? w * y : 0.0;
+    case Rule::kPa: case Rule::kPa1: case Rule::kPa2: return y * pa_size(s.rule, positive(1 - y * f), sq_norm, s.C * w);
+    case Rule::kPaRegression: case Rule::kPa1Regression: case Rule::kPa2Regression:
+      return sign(y - f) * pa_size(s.rule, positive(std::fabs(y - f) - s.epsilon), sq_norm, s.C * w);
+    case Rule::kSoftMargin: return y * f <= margin ? eta * w * y : 0.0;
+    case Rule::kEpsilonInsensitive: return std::fabs(y - f) > margin ? eta * w * sign(y - f) : 0.0;
+    case Rule::kSquared: return eta * w * (y - f);
+    case Rule::kHuber: return eta * w * (std::fabs(y - f) <= margin ? (y - f) / margin : sign(y - f));
+    default: return f < margin ? eta * w : 0.0;
+  }
+}
+
+// ---------------------------------------------------------------- policies: a slot for the example
+
+// Row i of the chunk moves into a slot with these steps.
+template <class T> void put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
+  for (int64_t o = 0; o < m.c; ++o) m.A[o * m.cap + slot] = steps[o] / *m.scale;
+  if (m.among) {  // before the column below is written
+    const T* row = m.K + i * m.cap;
+    for (int64_t j = 0; j < *m.size; ++j) m.among[slot * m.cap + j] = m.among[j * m.cap + slot] = row[j];
+    m.among[slot * m.cap + slot] = m.own[i * m.b + i];
+  }
+  for (int64_t l = i + 1; l < m.b; ++l) m.K[l * m.cap + slot] = m.own[l * m.b + i];
+  m.squares[slot] = double(m.own[i * m.b + i]);
+  m.holds[slot] = i;
+}
+
+template <class T> int64_t next_slot(Memory<T>& m) {  // the free one, or the oldest's
+  if (*m.size < m.cap) return (*m.size)++;
+  const int64_t slot = *m.head;
+  *m.head = (slot + 1) % m.cap;
+  return slot;
+}
+
+inline uint64_t draw(uint64_t* state, uint64_t below) {  // splitmix64
+  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return (z >> 32) * below >> 32;
+}
+
+// f'(x_r) of machine o, the example that is about to enter included.
+template <class T> double score_of_slot(const Memory<T>& m, int64_t r, int64_t o, int64_t i, double step) {
+  return *m.scale * dot(m.A + o * m.cap, m.among + r * m.cap, *m.size) + step * double(m.K[i * m.cap + r]);
+}
+
+// The self-tuned Forgetron: the largest phi <= 1 with  a phi^2 + b phi + c <= 0, that is
+// Q + Psi(phi s, phi m) <= (15 / 32) M for the oldest r.          budget.py, self_tuned_shrink
+inline double self_tuned_shrink(double s, double m, double k, double Q, double M) {
+  const double a = k * s * s - 2 * s * m, b = 2 * k * s, c = Q - 15.0 / 32 * M, d = b * b - 4 * a * c;
+  if (a == 0) return std::fmin(1.0, -c / b);
+  const double root = d > 0 ? std::sqrt(d) : 0.0;
+  if (a > 0 || (d > 0 && (-b - root) / (2 * a) > 1)) return std::fmin(1.0, -2 * c / (b + root));
+  return 1.0;
+}
+
+template <class T> void forgetron(Memory<T>& m, const Settings& s, int64_t i, const double* steps, const double* f) {
+  double erred = 0;
+  for (int64_t o = 0; o < m.c; ++o) erred += steps[o] != 0;
+  *m.M += erred;
+  const bool full = *m.size == m.cap, basic = s.policy == Policy::kBasicForgetron;
+  const int64_t r = *m.head;
+  double weight = 0, k = 0, margin = 0, own = 0;  // of r: sigma, machines, sum y f', sum alpha f'
+  if (full)
+    for (int64_t o = 0; o < m.c; ++o) {
+      const double alpha = *m.scale * m.A[o * m.cap + r];
+      if (alpha == 0) continue;
+      const double fr = score_of_slot(m, r, o, i, steps[o]);
+      weight = std::fmax(weight, std::fabs(alpha));
+      k += 1;
+      margin += sign(alpha) * fr;
+      own += alpha * fr;
+    }
+  double phi = 1;
+  if (basic) {
+    for (int64_t o = 0; o < m.c; ++o)
+      *m.squared += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.own[i * m.b + i]);
+    const double B = double(m.cap) + 1, U = 0.25 * std::sqrt(B / std::log(B));
+    phi = std::fmin(std::pow(B, -1 / (2 * B)), *m.squared > 0 ? U / std::sqrt(*m.squared) : 1.0);
+    *m.squared *= phi * phi;
+    if (full) *m.squared = positive(*m.squared - phi * phi * (2 * own - k * weight * weight * m.squares[r]));
+  } else if (full && k > 0) {
+    phi = self_tuned_shrink(weight, margin, k, *m.Q, *m.M);
+    const double lambda = phi * weight;
+    *m.Q += k * lambda * lambda + 2 * k * lambda - 2 * lambda * phi * margin;
+  }
+  const int64_t slot = next_slot(m);
+  put(m, slot, i, steps);
+  *m.scale *= phi;
+  *m.shrink = phi;
+}
+
+// BPA-S: the example takes the place of the r that this costs least, and what it can of its weight.
+template <class T> void replace(Memory<T>& m, int64_t i, double* steps) {
+  if (*m.size < m.cap) return put(m, (*m.size)++, i, steps);
+  const double kxx = double(m.own[i * m.b + i]);
+  double least = INFINITY;
+  int64_t best = 0;
+  for (int64_t r = 0; r < m.cap; ++r) {
+    const double krx = double(m.K[i * m.cap + r]);
+    double weight = 0;
+    for (int64_t o = 0; o < m.c; ++o) weight += m.A[o * m.cap + r] * m.A[o * m.cap + r];
+    const double cost = weight * (m.squares[r] - krx * krx / kxx);
+    if (cost < least) {
+      least = cost;
+      best = r;
+    }
+  }
+  const double part = double(m.K[i * m.cap + best]) / kxx;
+  for (int64_t o = 0; o < m.c; ++o) steps[o] += m.A[o * m.cap + best] * part;
+  put(m, best, i, steps);
+}
+
+// ---------------------------------------------------------------- the pass
+
+constexpr double kSmallScale = 1e-100;
+
+// Gives the scale to the weights before it underflows.
+template <class T> void settle_scale(Memory<T>& m) {
+  for (int64_t o = 0; o < m.c; ++o)
+    for (int64_t j = 0; j < *m.size; ++j) m.A[o * m.cap + j] *= *m.scale;
+  *m.spread *= *m.scale;
+  *m.scale = 1;
+}
+
+// Given y (b, c), NaN where a machine does not look, w (b); margin (c) and offset (c) of NORMA, round
+// t before the chunk. Results: scores F (b, c) before each example was learned, steps (b, c); counts
+// of mistakes (y f <= 0) and of updates are added to counts[0] and [1].
+template <class T>
+void online_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
+                 int64_t t, double* F, double* steps, int64_t* counts) {
+  const bool norma = s.rule >= Rule::kSoftMargin, signs = s.rule <= Rule::kPa2 || s.rule == Rule::kSoftMargin;
+  const bool grows = s.rule == Rule::kEpsilonInsensitive;  // an error widens its margin
+  for (int64_t i = 0; i < m.b; ++i, y += m.c, F += m.c, steps += m.c) {
+    const double eta = s.root_schedule ? s.eta / std::sqrt(double(t + i + 1)) : s.eta;
+    const double kxx = double(m.own[i * m.b + i]);
+    bool any = false;
+    for (int64_t o = 0; o < m.c; ++o) {
+      const double past = m.base ? m.base[i * m.c + o] * *m.spread : 0.0;
+      F[o] = *m.scale * (past + dot(m.A + o * m.cap, m.K + i * m.cap, *m.size)) + offset[o];
+      const bool looks = y[o] == y[o];
+      steps[o] = looks ? step_of(s, F[o], y[o], kxx, w[i], eta, margin[o]) : 0.0;
+      counts[0] += looks && signs && y[o] * F[o] <= 0;
+      counts[1] += steps[o] != 0;
+      any |= steps[o] != 0;
+      if (!norma || !looks) continue;
+      const double sigma = steps[o] != 0 ? 1.0 : 0.0;
+      if (s.intercept) offset[o] += steps[o];
+      if (s.nu == s.nu) margin[o] = grows ? positive(margin[o] + eta * (sigma - s.nu)) : margin[o] + eta * (s.nu - sigma);
+    }
+    if (norma && s.lambda > 0) *m.scale *= 1 - eta * s.lambda;
+    if (*m.scale < kSmallScale) settle_scale(m);
+    if (!any) continue;
+    switch (s.policy) {
+      case Policy::kGrow: put(m, (*m.size)++, i, steps); break;
+      case Policy::kOldest: put(m, next_slot(m), i, steps); break;
+      case Policy::kRandom:
+        put(m, *m.size < m.cap ? (*m.size)++ : int64_t(draw(m.random, uint64_t(m.cap))), i, steps);
+        break;
+      case Policy::kReplace: replace(m, i, steps); break;
+      default: forgetron(m, s, i, steps, F);
+    }
+    if (*m.scale < kSmallScale) settle_scale(m);
+  }
+}
+
+}  // namespace onkel

@@ -1,0 +1,81 @@
+// The Projectron: mistakes that the support nearly spans are projected on it, not added.
+//
+// With K_S = L L' (Cholesky), the rows of L are the support vectors in an orthonormal basis of their
+// span, and z = L^-1 k(S, x) is the projection of x on it:
+//   f(x) = B . z,    |x - P x|^2 = delta^2 = k(x, x) - |z|^2,    a projected step:  B += step z
+// and a vector that is added makes a row (z, delta) of L and a component step * delta of B: nothing is
+// inverted, and nothing drifts. The coefficients of the support, L'^-1 B, are worked out when somebody
+// asks. Orabona, Keshet and Caputo 2009 keep K_S^-1 instead.
+#pragma once
+#include <cmath>
+
+#include "online.h"
+
+namespace onkel {
+
+// z_t for t in [from, to): forward substitution, L (., cap) row by row.
+template <class T> void substitute(const double* L, int64_t cap, const T* k, int64_t from, int64_t to, double* z) {
+  for (int64_t t = from; t < to; ++t) z[t] = (double(k[t]) - dot(L + t * cap, z, t)) / L[t * cap + t];
+}
+
+struct Projection {
+  double eta;       // a mistake at a distance of at most this from the span is projected
+  double least;     // so are those whose delta^2 is at most this part of k(x, x): rounding
+  int64_t budget;   // vectors at most
+  bool aggressive;  // Projectron++: also on margins below 1
+  bool kol;         // its test under a budget (KOL's), not the paper's
+};
+
+// A chunk of b rows, c machines. K (b, cap) holds kernel values with the support, `size` vectors before
+// the chunk, and gets those of the vectors it adds; own (b, b) the chunk's; Z (b, cap) holds the first
+// `known` components of each row. y (b, c), NaN where a machine does not look. B (c, cap) and L are
+// updated. Results: scores F (b, c) before each example was learned, steps (b, c), added (b): 1 where
+// the row became a support vector; counts of mistakes and of updates are added to counts[0] and [1].
+template <class T>
+void project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* own, double* Z, int64_t known,
+                  double* L, double* B, int64_t* size, const double* y, const double* w, double* F, double* steps,
+                  int64_t* added, int64_t* counts) {
+  const double most = double(p.budget) + 1, U = 0.25 * std::sqrt(most / std::log(most));
+  for (int64_t i = 0; i < b; ++i, y += c, F += c, steps += c) {
+    double* z = Z + i * cap;
+    const int64_t m = *size;
+    substitute(L, cap, K + i * cap, known, m, z);
+    const double kxx = double(own[i * b + i]), inside = dot(z, z, m), delta_sq = positive(kxx - inside);
+    bool erred = false, any = false;
+    for (int64_t o = 0; o < c; ++o) {
+      F[o] = dot(B + o * cap, z, m);
+      const double margin = y[o] * F[o];
+      const bool looks = y[o] == y[o], wrong = looks && margin <= 0;
+      steps[o] = wrong ? w[i] * y[o] : 0.0;
+      erred |= wrong;
+      counts[0] += wrong;
+      if (p.aggressive && looks && !wrong && margin < 1 && inside > 0) {
+        const double loss = 1 - margin;
+        double tau = std::fmin(1.0, loss / inside);
+        if (p.kol) {
+          if (2 * loss - tau * inside - 2 * U * std::sqrt(delta_sq) < 0) tau = 0;
+        } else {
+          const double left = p.eta > 0 ? loss - delta_sq / (p.eta * p.eta) : delta_sq > 0 ? -1.0 : loss;
+          tau = left > 0 ? std::fmin(tau, 2 * left / inside) : 0.0;
+        }
+        steps[o] = tau * w[i] * y[o];
+      }
+      counts[1] += steps[o] != 0;
+      any |= steps[o] != 0;
+    }
+    added[i] = erred && m < p.budget && delta_sq > p.eta * p.eta && delta_sq > p.least * kxx;
+    if (!any) continue;
+    for (int64_t o = 0; o < c; ++o)
+      if (steps[o] != 0)
+        for (int64_t t = 0; t < m; ++t) B[o * cap + t] += steps[o] * z[t];
+    if (!added[i]) continue;
+    const double delta = std::sqrt(delta_sq);
+    for (int64_t t = 0; t < m; ++t) L[m * cap + t] = z[t];
+    L[m * cap + m] = delta;
+    for (int64_t o = 0; o < c; ++o) B[o * cap + m] = y[o] * F[o] <= 0 ? steps[o] * delta : 0.0;
+    for (int64_t l = i + 1; l < b; ++l) K[l * cap + m] = own[l * b + i];
+    *size = m + 1;
+  }
+}
+
+}  // namespace onkel

@@ -1,0 +1,290 @@
+"""The learner in bounded memory: a rule, a budget policy, and slots for the support.
+
+A chunk is taken in parts. For each its kernel values with the slots and with itself are computed at
+once; then the examples are learned one by one on these numbers, in the core (cpp/online.h) or, where
+the rule or the policy has no twin there, here; at the end the slots' rows are brought up to date. The
+result does not depend on the parts: a kernel value depends on nothing but its two rows, and sums over
+the slots are made slot by slot.
+
+Without a budget the slots are the part's own, and the support of the parts before it is a growing one
+(`onkel.dual.Support`), whose scores are pulled.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core import _native
+from onkel.budget import Example, Memory, Policy
+from onkel.dual import GrowingRows, Support, joined
+from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows, VectorRows
+from onkel.kernels.tiles import fill
+from onkel.ledger import Window
+from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
+
+__all__ = ["Bounded", "Slots", "as_targets"]
+
+CHUNK = 256  # rows that are learned on one set of kernel values
+SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
+
+
+def as_targets(y: NDArray) -> NDArray[np.float64]:
+    """Targets as the passes take them: NaN where a machine does not look, which labels say by a 0."""
+    if y.dtype != np.int8:
+        return y
+    targets = y.astype(np.float64)
+    if not y.all():
+        targets[y == 0] = np.nan
+    return targets
+
+
+class Slots:
+    """Rows in places that can be taken by others; dense ones are packed for products as they come."""
+
+    def __init__(self) -> None:
+        self.rows: Rows | None = None
+
+    def __len__(self) -> int:
+        return 0 if self.rows is None else len(self.rows)
+
+    def put(self, slots: NDArray[np.int64], x: Rows) -> None:
+        """Rows x move into slots, of which those past the end come in order."""
+        if isinstance(x, VectorRows) and x.is_dense:
+            if self.rows is None:
+                self.rows = GrowingRows(x.n_features, x.dtype)
+            if isinstance(self.rows, GrowingRows):
+                self.rows.put(slots, x)
+                return
+        old = len(self)
+        both = x if self.rows is None else joined([self.rows, x])
+        index = np.arange(max(old, int(slots.max()) + 1))
+        index[slots] = old + np.arange(len(slots))
+        self.rows = both[index]
+
+    def widen(self, n_features: int) -> None:
+        if self.rows is not None:
+            assert isinstance(self.rows, VectorRows)
+            wide = self.rows.widened(n_features)
+            self.rows = None
+            self.put(np.arange(len(wide)), wide)
+
+
+class Bounded:
+    """f(x) = scale · Σⱼ Aⱼ k(sⱼ, x) + b, learned by a rule in the slots of a policy.
+
+    `counts` are the mistakes (y f ≤ 0) and the updates of all machines, `margin` and `offset` NORMA's
+    ρ or ε and b, one of each per machine.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        machines: int,
+        rule: Rule,
+        policy: Policy,
+        *,
+        norma: Regularised | None = None,
+        margin: float = 0.0,
+        seed: int = 0,
+        window: int = 1000,
+    ) -> None:
+        self.kernel, self.rule, self.policy, self.norma = kernel, rule, policy, norma
+        self._first_margin = margin
+        slots = policy.budget or 0
+        self.slots, self.past = Slots(), Support(machines)
+        self.numbers_of = np.empty(slots, dtype=np.int64)  # which row of the data is in each slot
+        self.A = np.zeros((machines, slots))
+        self.squares = np.zeros(slots)
+        self.among: NDArray | None = None
+        self.state = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  # budget.Memory, numbers
+        self.places = np.zeros(2, dtype=np.int64)
+        self.random = np.array([seed], dtype=np.uint64)
+        self.margin, self.offset = np.full(machines, margin), np.zeros(machines)
+        self.counts = np.zeros(2, dtype=np.int64)
+        self.ledger, self.rounds = Window(window), 0
+        self.model: Any = None  # what the estimator last made of this state
+        self._settings = self._native_settings()
+
+    def _native_settings(self) -> tuple[Any, ...] | None:
+        """Rule, policy and numbers as the core takes them; None where it does not know them."""
+        code = NATIVE.get(self.rule.step)
+        if code is None or self.policy.code is None:
+            return None
+        names = self.rule.step.__code__.co_varnames[: self.rule.step.__code__.co_argcount]
+        given = dict(zip(names[4:], self.rule.params, strict=False))
+        norma = self.norma or Regularised(0.0, 0.0, None, "constant", False)
+        nu = np.nan if norma.nu is None else norma.nu
+        numbers = (given.get("C", 1.0), given.get("epsilon", 0.0), norma.eta, norma.lam, nu)
+        return code, self.policy.code, numbers, norma.schedule == "sqrt", norma.intercept
+
+    # ---------------------------------------------------------------- what was learned
+
+    @property
+    def machines(self) -> int:
+        return len(self.A)
+
+    def __len__(self) -> int:
+        return int(self.places[0]) + len(self.past)
+
+    def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
+        """The support, its weights (m, machines), and which rows of the data it is."""
+        size = int(self.places[0])
+        scale, spread = self.state[0], self.state[1]
+        if self.policy.budget is None:
+            return self.past.all_rows(), scale * spread * self.past.coef, self.past.numbers.copy()
+        # the oldest first
+        order = (self.places[1] + np.arange(size)) % size if size == self.A.shape[1] else np.arange(size)
+        rows = None if self.slots.rows is None or size == 0 else self.slots.rows[order]
+        return rows, np.ascontiguousarray(scale * self.A[:, order].T), self.numbers_of[order]
+
+    def scores(self, x: Rows) -> NDArray[np.float64]:
+        """(n, machines)."""
+        out = np.zeros((len(x), self.machines))
+        size = int(self.places[0])
+        if self.policy.budget is None:
+            self.past.add_scores(self.kernel, x, self.past.coef, out)
+            out *= self.state[1]
+        elif size:
+            assert self.slots.rows is not None
+            self.kernel._add_scores(x, self.slots.rows, np.ascontiguousarray(self.A[:, :size].T), out)
+        out *= self.state[0]
+        out += self.offset
+        return out
+
+    # ---------------------------------------------------------------- changes
+
+    def set_machines(self, mixing: NDArray[np.float64]) -> None:
+        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
+        self.past.set_machines(mixing)
+        self.A = np.ascontiguousarray(mixing.T @ self.A)
+        fresh = ~mixing.any(axis=0)
+        self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(mixing))
+        self.offset = self.offset @ mixing
+        self.ledger = self.ledger.mixed(mixing)
+
+    def widen(self, n_features: int) -> None:
+        """More features, in which all that was learned is 0."""
+        self.slots.widen(n_features)
+        self.past.widen(n_features)
+        self.model = None
+
+    def mark(self) -> Any:
+        """What `back_to` needs to undo all learning from now on."""
+        return copy.deepcopy(vars(self) | {"model": None})
+
+    def back_to(self, mark: Any) -> None:
+        vars(self).update(mark)
+
+    def merge(self) -> None:
+        """Without a budget, makes one support vector of those that are the same row; in slots they stay apart."""
+        self.past.merge()
+
+    # ---------------------------------------------------------------- learning
+
+    def learn(
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
+        y = as_targets(y)
+        if len(x) <= CHUNK:
+            return self._learn(x, y, w, numbers)
+        parts = [slice(start, start + CHUNK) for start in range(0, len(x), CHUNK)]
+        return np.concatenate([self._learn(x[part], y[part], w[part], numbers[part]) for part in parts])
+
+    def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
+        b, budget = len(x), self.policy.budget
+        memory, base = self._memory(x)
+        F, steps = np.empty((b, self.machines)), np.empty((b, self.machines))
+        if self._settings is not None:
+            numbers_in_place = (memory.numbers, memory.places, memory.random)
+            arrays = (memory.K, memory.own, memory.among, memory.A, memory.squares, memory.holds, base)
+            targets = (y, w, self.margin, self.offset, self.rounds, F, steps, self.counts)
+            _native.online_pass(*self._settings, *arrays, *numbers_in_place, *targets)
+        else:
+            self._learn_here(memory, base, y, w, F, steps)
+        self.rounds += b
+        taken = (memory.holds >= 0).nonzero()[0]
+        if len(taken):
+            self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), numbers)
+            rows = memory.holds[taken]
+            new = x[rows] if b > 1 else x
+            if budget is None:
+                if self.state[1] < SMALL_SCALE:  # the shrinking of what was learned before
+                    self.past.coef[...] *= self.state[1]
+                    self.state[1] = 1.0
+                coef = np.ascontiguousarray(memory.A[:, : len(taken)].T) / self.state[1]
+                self.past.add(new, coef, np.zeros_like(coef), numbers[rows])
+                self.places[0] = 0
+            else:
+                self.slots.put(taken, new)
+                self.numbers_of[taken] = numbers[rows]
+        return F
+
+    def _memory(self, x: Rows) -> tuple[Memory, NDArray[np.float64] | None]:
+        """The kernel values of a part, and the scores of the support that is in no slot."""
+        b, size, base = len(x), int(self.places[0]), None
+        own = np.empty((b, b), dtype=x.dtype)
+        if b == 1:
+            own[0, 0] = self.kernel._diag(x)[0]
+        else:
+            fill(self.kernel, x, x, own)
+        if self.policy.budget is None:
+            K, A, squares = np.zeros((b, b), dtype=x.dtype), np.zeros((self.machines, b)), np.zeros(b)
+            if len(self.past):
+                base = np.zeros((b, self.machines))
+                self.past.add_scores(self.kernel, x, self.past.coef, base)
+        else:
+            K, A, squares = np.empty((b, self.A.shape[1]), dtype=x.dtype), self.A, self.squares
+            if size:
+                assert self.slots.rows is not None
+                fill(self.kernel, x, self.slots.rows, K[:, :size])
+            if self.policy.needs_gram and self.among is None:
+                self.among = np.zeros((self.A.shape[1],) * 2, dtype=x.dtype)
+        holds = np.full(K.shape[1], -1, dtype=np.int64)
+        return Memory(K, own, self.among, A, squares, holds, self.state, self.places, self.random), base
+
+    def _learn_here(
+        self,
+        memory: Memory,
+        base: NDArray[np.float64] | None,
+        y: NDArray[np.float64],
+        w: NDArray[np.float64],
+        F: NDArray[np.float64],
+        steps: NDArray[np.float64],
+    ) -> None:
+        """online.h, online_pass, for any rule and any policy."""
+        rule, norma, state = self.rule, self.norma, memory.numbers
+        widens = rule.step is epsilon_insensitive
+        for i in range(len(y)):
+            eta = norma.rate(self.rounds + i + 1) if norma else 0.0
+            size = memory.size
+            past = 0.0 if base is None else base[i] * state[1]
+            F[i] = state[0] * (past + memory.A[:, :size] @ memory.K[i, :size].astype(np.float64)) + self.offset
+            steps[i] = 0.0
+            for o in np.flatnonzero(~np.isnan(y[i])):
+                moving = (eta, self.margin[o]) if norma else ()
+                step = rule.step(F[i, o], y[i, o], float(memory.own[i, i]), w[i], *rule.params, *moving)
+                steps[i, o] = step
+                self.counts += rule.signs and y[i, o] * F[i, o] <= 0, step != 0
+                if norma and norma.intercept:
+                    self.offset[o] += step
+                if norma and norma.nu is not None:
+                    self.margin[o] = move_margin(self.margin[o], step != 0, eta, norma.nu, widens=widens)
+            if norma:
+                state[0] *= 1 - eta * norma.lam
+            if state[0] < SMALL_SCALE:
+                self._settle(memory)
+            if steps[i].any():
+                self.policy.take(memory, Example(i, steps[i], F[i], y[i], float(w[i])))
+
+    @staticmethod
+    def _settle(memory: Memory) -> None:
+        """Gives the scale to the weights before it underflows."""
+        memory.A[:, : memory.size] *= memory.numbers[0]
+        memory.numbers[1] *= memory.numbers[0]
+        memory.numbers[0] = 1.0

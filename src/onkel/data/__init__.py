@@ -1,0 +1,8 @@
+"""Input: examples in their order, and toy streams."""
+
+from __future__ import annotations
+
+from onkel.data.stream import Stream
+from onkel.data.toy import drifting
+
+__all__ = ["Stream", "drifting"]

@@ -1,0 +1,417 @@
+"""Test-then-train: every example is predicted by the model before it, and then learned from.
+
+    for t = 1, 2, …:   ŷ = predict(xₜ);   mistakes += ŷ ≠ yₜ;   learn(xₜ, yₜ)
+
+So every example tests once, on a model that has not seen it, and no data is held out. The running rate
+forgets nothing; the rate over the last `window` examples shows a drift as it happens.
+
+Source: Dawid 1984, prequential analysis; Gama, Sebastião and Rodrigues 2013, On evaluating stream
+learning algorithms.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+import time
+import types
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.exceptions import NotFittedError
+
+from onkel.checks import check_integer
+from onkel.data.stream import Stream, stacked
+from onkel.errors import InputError, KindError, ParameterError
+
+__all__ = ["Baselines", "Progress", "baselines", "memory", "progressive_validation"]
+
+Step: TypeAlias = tuple[list[Any], list[Any], float]  # labels, predictions (None where there is none), seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a learner stands after so many examples of a stream: one record of `progressive_validation`.
+
+    `error` is the running mistake rate, mistakes / examples; of a regressor, the mean absolute error of
+    the examples it could predict. `window_error` is the same over the last examples, as many as the
+    window holds.
+
+    Parameters
+    ----------
+    examples : seen so far.
+    mistakes : predictions that were wrong; None for a regressor.
+    error, window_error : see above; NaN before a regressor's first prediction.
+    unpredicted : examples that came before the model could predict at all.
+    support : support vectors, or None where the estimator has none.
+    memory : bytes that the model holds, by `memory`.
+    seconds : spent in predicting and learning, the stream's own time left out.
+    metrics : the running value of each metric, by its name.
+
+    Cost: made in the time of a walk through the model's objects.
+
+    >>> from onkel.evaluate import Progress
+    >>> print(Progress(2000, 150, 0.075, 0.05, 1, 100, 8192, 0.25, {"f1": 0.9}))
+    2,000 examples: error 0.0750, lately 0.0500, support 100, 8.2 kB, 0.25 s, f1 0.9000
+    """
+
+    examples: int
+    mistakes: int | None
+    error: float
+    window_error: float
+    unpredicted: int
+    support: int | None
+    memory: int
+    seconds: float
+    metrics: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = [f"error {self.error:.4f}", f"lately {self.window_error:.4f}"]
+        parts += [] if self.support is None else [f"support {self.support:,}"]
+        parts += [f"{self.memory / 1e3:,.1f} kB", f"{self.seconds:.2f} s"]
+        parts += [f"{name} {value:.4f}" for name, value in self.metrics.items()]
+        return f"{self.examples:,} examples: {', '.join(parts)}"
+
+
+def progressive_validation(
+    estimator: Any,
+    stream: Stream | Iterable[tuple[Any, Any]],
+    metrics: Any = (),
+    *,
+    chunk: int = 1,
+    every: int = 1000,
+    window: int = 1000,
+    classes: Any = None,
+) -> Iterator[Progress]:
+    """Predicts each example of a stream before learning from it, and yields how that goes.
+
+    error = (number of t with ŷₜ ≠ yₜ) / n, where ŷₜ is predicted by what was learned from examples before t.
+    ``list(...)`` gives all records, ``*_, last = ...`` the last one, which comes at the end of the
+    stream whatever `every` is. The estimator learns in place, from where it stands.
+
+    An example that cannot be predicted, since nothing was learned before it, is a mistake of a
+    classifier; for a regressor, and for metrics that are objects, it is left out.
+
+    Parameters
+    ----------
+    estimator : a classifier or regressor with `predict_one` and `learn_one` (of onkel or river), or with
+        `predict` and `partial_fit`. An outlier detector is judged by its ±1 as a classifier is.
+    stream : a `Stream`, or an iterable of pairs (x, y).
+    metrics : a metric, several, or a dict {name: metric}. A metric is a name ("accuracy", "error",
+        "balanced_accuracy", "f1", the mean of the classes' F1; for regressors "mae", "mse", "r2"), or an object
+        with ``update(y_true, y_pred)`` and ``get()``, such as river's.
+    chunk : ≥ 1. With more than 1, whole chunks are predicted by `predict` and learned by `partial_fit`: much
+        faster, but a prediction is then up to a chunk old, and the first chunk cannot be predicted at all
+        by an estimator that is new.
+    every : ≥ 1, a record after so many examples (at the end of the chunk in which they are reached).
+    window : ≥ 1, examples of `window_error`.
+    classes : of the first `partial_fit`, for estimators that must know all classes from the start.
+
+    Cost: a prediction and an update an example, under a microsecond of bookkeeping, O(window) memory.
+
+    >>> from onkel import Perceptron, progressive_validation
+    >>> stream = [([1.0, 0.0], "a"), ([0.0, 1.0], "b"), ([1.0, 0.0], "a"), ([0.0, 1.0], "b")]
+    >>> *_, last = progressive_validation(Perceptron(), stream, "accuracy")
+    >>> last.examples, last.mistakes, last.error, last.unpredicted, last.metrics
+    (4, 2, 0.5, 1, {'accuracy': 0.5})
+
+    Source: Gama, Sebastião and Rodrigues 2013; the function of this name in river is `progressive_val_score`.
+    """
+    who = "progressive_validation"
+    for name, value in (("chunk", chunk), ("every", every), ("window", window)):
+        check_integer(value, name, who, at_least=1)
+    examples = Stream.of(stream)
+    singly, batches = _has(estimator, "predict_one", "learn_one"), _has(estimator, "predict", "partial_fit")
+    if not (batches or (singly and chunk == 1)):
+        needed = "predict and partial_fit" + (", or predict_one and learn_one" if chunk == 1 else " where chunk > 1")
+        raise KindError(f"{who}: estimator must have {needed}; got {estimator!r}.")
+    if classes is not None and not batches:
+        raise KindError(f"{who}: classes are for partial_fit, which {type(estimator).__name__} does not have.")
+    tally = _Tally(_predicts_numbers(estimator), metrics, window)
+    one_by_one = singly and chunk == 1
+    steps = _singly(estimator, examples, classes) if one_by_one else _chunkwise(estimator, examples, chunk, classes)
+    return _records(estimator, steps, tally, every)
+
+
+def _records(estimator: Any, steps: Iterator[Step], tally: _Tally, every: int) -> Iterator[Progress]:
+    seconds, told = 0.0, 0
+    for truth, predicted, spent in steps:
+        seconds += spent
+        before = tally.examples
+        tally.add(truth, predicted)
+        if tally.examples // every > before // every:
+            told = tally.examples
+            yield tally.progress(estimator, seconds)
+    if tally.examples == 0:
+        raise InputError("progressive_validation: stream must have at least one example; got none.")
+    if told < tally.examples:
+        yield tally.progress(estimator, seconds)
+
+
+def _singly(estimator: Any, stream: Stream, classes: Any) -> Iterator[Step]:
+    clock = time.perf_counter
+    for x, y in stream:
+        start = clock()
+        predicted = estimator.predict_one(x)
+        if classes is None:
+            estimator.learn_one(x, y)
+        else:
+            if isinstance(x, dict):
+                raise KindError(
+                    "progressive_validation: classes are for partial_fit, which takes no dicts; got one as the first "
+                    "example. Leave classes out: they may come late."
+                )
+            estimator.partial_fit(stacked([x]), [y], classes=classes)
+            classes = None
+        spent = clock() - start
+        yield [y], [predicted.item() if isinstance(predicted, np.generic) else predicted], spent
+
+
+def _chunkwise(estimator: Any, stream: Stream, size: int, classes: Any) -> Iterator[Step]:
+    clock = time.perf_counter
+    first = {} if classes is None else {"classes": classes}
+    for X, y in stream.chunks(size):
+        if isinstance(X, list) and isinstance(X[0], dict):
+            raise KindError(
+                "progressive_validation: examples that are dicts are learned one by one, so chunk must be 1, and "
+                f"the estimator must have learn_one; got chunk={size} and {type(estimator).__name__}."
+            )
+        start = clock()
+        try:
+            predicted = np.asarray(estimator.predict(X)).tolist()
+        except NotFittedError:
+            predicted = [None] * len(y)
+        estimator.partial_fit(X, y, **first)
+        spent = clock() - start
+        first = {}
+        yield y.tolist(), predicted, spent
+
+
+# ---------------------------------------------------------------- counting
+
+
+class _Tally:
+    """Everything that is counted during a validation, in memory that does not grow with the stream."""
+
+    def __init__(self, numbers: bool, metrics: Any, window: int) -> None:
+        self.numbers = numbers  # whether numbers are predicted, or classes
+        self.examples = self.unpredicted = 0
+        self.confusion: Counter[tuple[Any, Any]] = Counter()  # (label, prediction) → how often
+        self.sums = _Sums()
+        self.loss = 0.0
+        self.lately: deque[float] = deque(maxlen=window)
+        self.metrics = self._named(metrics)
+        self.objects = [metric for metric in self.metrics.values() if not isinstance(metric, str)]
+
+    def add(self, truth: list[Any], predicted: list[Any]) -> None:
+        pairs = list(zip(truth, predicted, strict=True))
+        self.examples += len(pairs)
+        known = [pair for pair in pairs if pair[1] is not None]
+        self.unpredicted += len(pairs) - len(known)
+        if self.numbers:
+            known = [(float(t), float(p)) for t, p in known]
+            losses = [abs(t - p) for t, p in known]
+            self.sums.add(known)
+        else:
+            losses = [float(t != p) for t, p in pairs]
+            self.confusion.update(pairs)
+        self.loss += sum(losses)
+        self.lately.extend(losses)
+        for metric in self.objects:
+            for t, p in known:
+                metric.update(t, p)
+
+    def progress(self, estimator: Any, seconds: float) -> Progress:
+        judged = self.examples - self.unpredicted if self.numbers else self.examples
+        support = getattr(estimator, "support_", None)
+        return Progress(
+            examples=self.examples,
+            mistakes=None if self.numbers else int(self.loss),
+            error=self.loss / judged if judged else math.nan,
+            window_error=sum(self.lately) / len(self.lately) if self.lately else math.nan,
+            unpredicted=self.unpredicted,
+            support=None if support is None else len(support),
+            memory=memory(estimator),
+            seconds=seconds,
+            metrics={name: self._value(metric) for name, metric in self.metrics.items()},
+        )
+
+    def _value(self, metric: Any) -> float:
+        if not isinstance(metric, str):
+            return float(metric.get())
+        return OF_NUMBERS[metric](self.sums) if self.numbers else OF_CLASSES[metric](self.confusion)
+
+    def _named(self, metrics: Any) -> dict[str, Any]:
+        """The metrics by name, each a known name or an object that is told of every prediction."""
+        who = "progressive_validation"
+        if isinstance(metrics, str) or (_has(metrics, "update", "get") and not isinstance(metrics, Mapping)):
+            metrics = [metrics]
+        if not isinstance(metrics, Mapping):
+            names = [metric if isinstance(metric, str) else type(metric).__name__ for metric in metrics]
+            if len(set(names)) < len(names):
+                raise ParameterError(
+                    f"{who}: metrics must have different names; got {names}. Give a dict {{name: metric}}."
+                )
+            metrics = dict(zip(names, metrics, strict=True))
+        known, kind = (OF_NUMBERS, "regressor") if self.numbers else (OF_CLASSES, "classifier")
+        for metric in metrics.values():
+            if isinstance(metric, str) and metric not in known:
+                raise ParameterError(
+                    f"{who}: metrics of a {kind} are {', '.join(known)} or objects with update and get; got {metric!r}."
+                )
+            if not isinstance(metric, str) and (isinstance(metric, type) or not _has(metric, "update", "get")):
+                raise KindError(f"{who}: a metric must be a name or an object with update and get; got {metric!r}.")
+        return dict(metrics)
+
+
+class _Sums:
+    """Sums over a regressor's targets y and errors e = y − ŷ: n, Σ|e|, Σe², and Σ(y − mean)² by Welford 1962."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.absolute = self.squared = self.mean = self.spread = 0.0
+
+    def add(self, pairs: list[tuple[float, float]]) -> None:
+        for y, predicted in pairs:
+            self.n += 1
+            self.absolute += abs(y - predicted)
+            self.squared += (y - predicted) ** 2
+            off = y - self.mean
+            self.mean += off / self.n
+            self.spread += off * (y - self.mean)
+
+
+def _accuracy(confusion: Counter[tuple[Any, Any]]) -> float:
+    return sum(count for (t, p), count in confusion.items() if t == p) / confusion.total()
+
+
+def _balanced_accuracy(confusion: Counter[tuple[Any, Any]]) -> float:
+    """The mean of the classes' recalls."""
+    actual: Counter[Any] = Counter()
+    for (t, _), count in confusion.items():
+        actual[t] += count
+    return sum(confusion[t, t] / count for t, count in actual.items()) / len(actual)
+
+
+def _f1(confusion: Counter[tuple[Any, Any]]) -> float:
+    """The mean over all classes, actual or predicted, of F1 = 2 tp / (actual + predicted)."""
+    marked: Counter[Any] = Counter()
+    for (t, p), count in confusion.items():
+        marked[t] += count
+        marked[p] += count
+    del marked[None]  # it was not predicted
+    return sum(2 * confusion[c, c] / count for c, count in marked.items()) / len(marked)
+
+
+OF_CLASSES: dict[str, Callable[[Counter[tuple[Any, Any]]], float]] = {
+    "accuracy": _accuracy,
+    "error": lambda confusion: 1.0 - _accuracy(confusion),
+    "balanced_accuracy": _balanced_accuracy,
+    "f1": _f1,
+}
+OF_NUMBERS: dict[str, Callable[[_Sums], float]] = {
+    "mae": lambda sums: sums.absolute / sums.n if sums.n else math.nan,
+    "mse": lambda sums: sums.squared / sums.n if sums.n else math.nan,
+    "r2": lambda sums: 1.0 - sums.squared / sums.spread if sums.spread > 0 else math.nan,
+}
+
+
+# ---------------------------------------------------------------- to compare with
+
+
+class Baselines(NamedTuple):
+    """Mistake rates that need no learning, by the protocol of `progressive_validation`: see `baselines`."""
+
+    majority: float
+    no_change: float
+
+
+def baselines(y: Any) -> Baselines:
+    """What predicting without looking at x would get wrong on a stream of labels.
+
+    `majority` predicts the most frequent label so far (of equals, the one that was in front), `no_change`
+    the last label. Where labels come in runs, as prices and weather do, no_change is hard to beat, and a
+    learner that does not has learned nothing of use. The first example is a mistake of both.
+
+    Parameters
+    ----------
+    y : labels in their order, or a `Stream`, of which only the labels are looked at.
+
+    Cost: O(1) a label, memory for a count per class.
+
+    >>> from onkel.evaluate import baselines
+    >>> baselines(["rain", "rain", "rain", "sun", "sun"])
+    Baselines(majority=0.6, no_change=0.4)
+
+    Source: Žliobaitė, Bifet, Read, Pfahringer and Holmes 2015, Evaluation methods and decision theory for
+    classification of streaming data with temporal dependence.
+    """
+    labels: Iterable[Any] = (label for _, label in y) if isinstance(y, Stream) else iter(np.asarray(y).tolist())
+    counts: Counter[Any] = Counter()
+    front = last = None
+    n = majority = no_change = 0
+    for label in labels:
+        majority += n == 0 or label != front
+        no_change += n == 0 or label != last
+        counts[label] += 1
+        if counts[label] > counts[front]:
+            front = label
+        last, n = label, n + 1
+    if n == 0:
+        raise InputError("baselines: y must have at least one label; got none.")
+    return Baselines(majority / n, no_change / n)
+
+
+# ---------------------------------------------------------------- what an estimator is, and holds
+
+
+def memory(estimator: Any) -> int:
+    """Bytes that an estimator holds: its arrays, at their full capacity, and the Python objects around them.
+
+    Everything that can be reached from it is counted once, a view as what it is a view of; classes,
+    functions and modules are not counted.
+
+    Cost: a visit to each object, which an array of numbers is one of.
+
+    >>> from onkel import Perceptron
+    >>> from onkel.evaluate import memory
+    >>> small, large = (Perceptron().partial_fit([[0.0] * d], [1], classes=[0, 1]) for d in (10, 10_010))
+    >>> memory(large) - memory(small) == 2 * 8 * 10_000  # v, and what averages it
+    True
+
+    Source: the recipe in the documentation of `sys.getsizeof`.
+    """
+    elsewhere = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+    total, seen, waiting = 0, set(), [estimator]
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen or isinstance(thing, elsewhere):
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, np.ndarray):
+            if isinstance(thing.base, np.ndarray):
+                waiting.append(thing.base)
+                continue
+            total += thing.nbytes
+            waiting += thing.ravel().tolist() if thing.dtype == object else []
+        else:
+            total += sys.getsizeof(thing)
+            waiting += gc.get_referents(thing)
+    return total
+
+
+def _has(estimator: Any, *methods: str) -> bool:
+    return all(callable(getattr(estimator, name, None)) for name in methods)
+
+
+def _predicts_numbers(estimator: Any) -> bool:
+    """Whether it is a regressor, of scikit-learn or of river; anything else predicts classes."""
+    if isinstance(estimator, BaseEstimator):
+        return bool(is_regressor(estimator))
+    river = sys.modules.get("river.base")  # there is no estimator of river where it was not imported
+    return river is not None and isinstance(estimator, river.Regressor)

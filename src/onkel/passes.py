@@ -1,0 +1,88 @@
+"""Epochs over data that is all there, by a learner that takes examples one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.kernels.rows import Rows
+from onkel.ledger import Ledger
+from onkel.progress import progress_bar
+
+__all__ = ["Outcome", "Passes", "Run", "run_epochs"]
+
+STEP = 4096  # rows between two looks at the progress
+
+
+class Run(Protocol):
+    """Epochs over some rows."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
+        """One epoch in the given order of rows (None: as they are); returns its updates."""
+
+
+class Passes:
+    """A `Run` of any learner with ``learn(rows, targets, weights, numbers)`` and a `ledger`."""
+
+    def __init__(self, learner: Any, rows: Rows, y: NDArray, w: NDArray[np.float64], numbers: NDArray) -> None:
+        self._learner, self.rows, self.y, self.w, self.numbers = learner, rows, y, w, numbers
+
+    @property
+    def ledger(self) -> Ledger:
+        found: Ledger = self._learner.ledger
+        return found
+
+    def learner(self) -> Any:
+        return self._learner
+
+    def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
+        before, n = len(self.ledger), len(self.rows)
+        for start in range(0, n, STEP):
+            where = slice(start, start + STEP) if order is None else order[start : start + STEP]
+            self._learner.learn(self.rows[where], self.y[where], self.w[where], self.numbers[where])
+            progress(min(start + STEP, n))
+        self._learner.merge()
+        return len(self.ledger) - before
+
+
+class Outcome(NamedTuple):
+    """How a run of epochs ended."""
+
+    epochs: int
+    converged: bool  # the last one made no update
+    interrupted: KeyboardInterrupt | None
+
+
+def run_epochs(
+    run: Run,
+    n: int,
+    random: np.random.RandomState,
+    *,
+    max_iter: int,
+    shuffle: bool,
+    who: str,
+    verbose: int,
+    counted: str = "mistakes",
+) -> Outcome:
+    """Up to `max_iter` epochs over n rows; ends after one without an update, and at Ctrl-C."""
+    epochs, converged = 0, False
+    with progress_bar(who, max_iter * n, verbose) as progress:
+        try:
+            while epochs < max_iter and not converged:
+                before = epochs * n
+                epochs += 1
+                order = random.permutation(n) if shuffle else None
+
+                def told(done: int, before: int = before) -> None:
+                    progress(before + done, f"{len(run.ledger)} {counted}")
+
+                converged = run.run(order, told) == 0
+        except KeyboardInterrupt as stop:
+            return Outcome(epochs, False, stop)
+    return Outcome(epochs, converged, None)

@@ -1,0 +1,176 @@
+"""The learner that projects: mistakes that the support nearly spans move its weights, and are not added.
+
+With K_S = L Lᵀ, z = L⁻¹ k(S, x) is the projection of x on the span of the support in an orthonormal
+basis, f(x) = β·z, and k(x, x) − ‖z‖² the squared distance to it (cpp/project.h). A vector that is added
+is one more row of L, so that nothing is inverted, nothing is updated twice, and nothing can drift: the
+error of L Lᵀ is that of one factorisation, however long the run. The coefficients of the support,
+α = L⁻ᵀ β, are worked out when they are asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
+
+from onkel._core import _native
+from onkel.bounded import CHUNK, Slots, as_targets
+from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows
+from onkel.kernels.tiles import fill
+from onkel.ledger import Window
+
+__all__ = ["Projected"]
+
+# δ² below this many units of rounding, as a part of k(x, x), is 0: the vector is in the span.
+ROUNDING = 100.0
+
+
+class Projected:
+    """The Projectron's learner; `counts` are the mistakes and the updates of all machines."""
+
+    def __init__(
+        self, kernel: Kernel, machines: int, *, eta: float, budget: int | None, aggressive: bool, window: int = 1000
+    ) -> None:
+        self.kernel, self.eta, self.budget, self.aggressive = kernel, eta, budget, aggressive
+        self.slots = Slots()
+        self.numbers_of = np.empty(0, dtype=np.int64)  # which row of the data each support vector is
+        self.L, self.B = np.zeros((0, 0)), np.zeros((machines, 0))
+        self.size = np.zeros(1, dtype=np.int64)
+        self.counts = np.zeros(2, dtype=np.int64)
+        self.ledger, self.rounds = Window(window), 0
+        self.model: Any = None
+        self._alpha: NDArray[np.float64] | None = None
+
+    @property
+    def machines(self) -> int:
+        return len(self.B)
+
+    def __len__(self) -> int:
+        return int(self.size[0])
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The coefficients (m, machines): Lᵀ α = β."""
+        if self._alpha is None:
+            m = len(self)
+            self._alpha = np.zeros((0, self.machines))
+            if m:
+                alpha = solve_triangular(self.L[:m, :m], self.B[:, :m].T, trans=1, lower=True, check_finite=False)
+                self._alpha = np.ascontiguousarray(alpha)
+        return self._alpha
+
+    def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
+        """The support, its weights (m, machines), and which rows of the data it is."""
+        return self.slots.rows, self.alpha, self.numbers_of[: len(self)]
+
+    def drift(self) -> float:
+        """max |L Lᵀ − K_S|: how far the factor is from what it stands for."""
+        m = len(self)
+        if m == 0:
+            return 0.0
+        assert self.slots.rows is not None
+        K = np.empty((m, m), dtype=self.slots.rows.dtype)
+        fill(self.kernel, self.slots.rows, self.slots.rows, K)
+        L = self.L[:m, :m]
+        return float(np.abs(L @ L.T - K).max())
+
+    def scores(self, x: Rows) -> NDArray[np.float64]:
+        """(n, machines)."""
+        out = np.zeros((len(x), self.machines))
+        if len(self):
+            assert self.slots.rows is not None
+            self.kernel._add_scores(x, self.slots.rows, self.alpha, out)
+        return out
+
+    # ---------------------------------------------------------------- changes
+
+    def set_machines(self, mixing: NDArray[np.float64]) -> None:
+        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
+        self.B = np.ascontiguousarray(mixing.T @ self.B)
+        self._alpha = None
+        self.ledger = self.ledger.mixed(mixing)
+
+    def widen(self, n_features: int) -> None:
+        """More features, in which all that was learned is 0."""
+        self.slots.widen(n_features)
+        self.model = None
+
+    def mark(self) -> Any:
+        """What `back_to` needs to undo all learning from now on."""
+        return copy.deepcopy(vars(self) | {"model": None})
+
+    def back_to(self, mark: Any) -> None:
+        vars(self).update(mark)
+
+    def merge(self) -> None:
+        """Nothing to merge: a row that is met again is in the span of the support."""
+
+    # ---------------------------------------------------------------- learning
+
+    def learn(
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
+        y = as_targets(y)
+        if len(x) == 1:
+            f = self.scores(x)
+            if not self.aggressive and (np.isnan(y) | (y * f > 0)).all():  # nothing to learn, nothing to project
+                self.rounds += 1
+                return f
+        if len(x) <= CHUNK:
+            return self._learn(x, y, w, numbers)
+        parts = [slice(start, start + CHUNK) for start in range(0, len(x), CHUNK)]
+        return np.concatenate([self._learn(x[part], y[part], w[part], numbers[part]) for part in parts])
+
+    def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
+        b, m = len(x), len(self)
+        most = self.budget if self.budget is not None else np.iinfo(np.int64).max
+        own = np.empty((b, b), dtype=x.dtype)
+        if b == 1:
+            own[0, 0] = self.kernel._diag(x)[0]
+        else:
+            fill(self.kernel, x, x, own)
+        self._make_room(min(m + b, most))
+        room = len(self.L)
+        K, Z = np.zeros((b, room), dtype=x.dtype), np.zeros((b, room))
+        if m:
+            assert self.slots.rows is not None
+            fill(self.kernel, x, self.slots.rows, K[:, :m])
+        known = 0
+        if m and b > 1:  # Z Lᵀ = K, all rows at once
+            known = m
+            right = np.array(K[:, :m].T, dtype=np.float64, order="F")
+            Z[:, :m] = dtrsm(1.0, self.L[:m, :m].T, right, trans_a=1, overwrite_b=1).T
+        F, steps, added = np.empty((b, self.machines)), np.empty((b, self.machines)), np.zeros(b, dtype=np.int64)
+        least = ROUNDING * float(np.finfo(x.dtype).eps)
+        settings = (self.eta, least, most, self.aggressive, self.budget is not None)
+        _native.project_pass(
+            *settings, K, own, Z, known, self.L, self.B, self.size, y, w, F, steps, added, self.counts
+        )
+        self.rounds += b
+        if steps.any():
+            self._alpha = None
+            self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), numbers)
+        new = added.nonzero()[0]
+        if len(new):
+            places = m + np.arange(len(new))
+            self.slots.put(places, x[new] if b > 1 else x)
+            self.numbers_of[places] = numbers[new]
+        return F
+
+    def _make_room(self, size: int) -> None:
+        """Room for so many support vectors."""
+        old = len(self.L)
+        if size <= old:
+            return
+        room = max(size, 2 * old, 64)
+        room = room if self.budget is None else min(room, self.budget)
+        L, B = np.zeros((room, room)), np.zeros((self.machines, room))
+        L[:old, :old], B[:, :old] = self.L, self.B
+        self.L, self.B = L, B
+        self.numbers_of = np.concatenate([self.numbers_of, np.empty(room - old, dtype=np.int64)])
