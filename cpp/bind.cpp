@@ -171,20 +171,20 @@ template <class T> void bind_products(nb::module_& m) {
       "X"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert());
 }
 
-// numbers: scale, spread, Q, M, squared, shrink; places: size, head; settings: C, epsilon, eta, lambda, nu
+// numbers: scale, spread, Q, M, shrink; places: size, head; settings: C, epsilon, eta, lambda, nu
 template <class T> void bind_online(nb::module_& m) {
   m.def(
       "online_pass",
       [](int rule, int policy, const std::vector<double>& settings, bool root_schedule, bool intercept, Out2<T> K,
          In2<T> own, std::optional<Out2<T>> among, Out2<double> A, Out1<double> squares, Out1<int64_t> holds,
-         std::optional<In2<double>> base, Out1<double> numbers, Out1<int64_t> places, Out1<uint64_t> random,
+         std::optional<In2<double>> base, Out1<double> squared, Out1<double> numbers, Out1<int64_t> places, Out1<uint64_t> random,
          In2<double> y, In1<double> w, Out1<double> margin, Out1<double> offset, int64_t t, Out2<double> F,
          Out2<double> steps, Out1<int64_t> counts) {
         const nb::gil_scoped_release released;
         double* n = numbers.data();
         onkel::Memory<T> memory{int64_t(y.shape(0)), int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), own.data(),
                                 data_or_null(among), A.data(), squares.data(), holds.data(), data_or_null(base),
-                                n, n + 2, n + 3, n + 4, n + 5, n + 1, places.data(), places.data() + 1, random.data()};
+                                n, n + 1, n + 2, n + 3, n + 4, squared.data(), places.data(), places.data() + 1, random.data()};
         const onkel::Settings s{onkel::Rule(rule), onkel::Policy(policy), settings[0], settings[1], settings[2],
                                 settings[3], settings[4], root_schedule, intercept};
         onkel::online_pass(memory, s, y.data(), w.data(), margin.data(), offset.data(), t, F.data(), steps.data(),
@@ -192,7 +192,7 @@ template <class T> void bind_online(nb::module_& m) {
       },
       "rule"_a, "policy"_a, "settings"_a, "root_schedule"_a, "intercept"_a, "K"_a.noconvert(), "own"_a.noconvert(),
       "among"_a.noconvert().none(), "A"_a.noconvert(), "squares"_a.noconvert(), "holds"_a.noconvert(),
-      "base"_a.noconvert().none(), "numbers"_a.noconvert(), "places"_a.noconvert(), "random"_a.noconvert(),
+      "base"_a.noconvert().none(), "squared"_a.noconvert(), "numbers"_a.noconvert(), "places"_a.noconvert(), "random"_a.noconvert(),
       "y"_a.noconvert(), "w"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "t"_a, "F"_a.noconvert(),
       "steps"_a.noconvert(), "counts"_a.noconvert());
   m.def(

@@ -32,7 +32,8 @@ template <class T> struct Memory {
   int64_t* holds;        // (cap): which row of the chunk a slot has taken, else -1
   const double* base;    // (b, c): scores of the support that is not in slots, without scale
   // numbers that go along with the state, in place
-  double *scale, *Q, *M, *squared, *shrink, *spread;  // spread: what `scale` has given to the stored weights
+  double *scale, *spread, *Q, *M, *shrink;  // spread: what `scale` has given to the stored weights
+  double* squared;                          // (c): |f|^2 of each machine, for the basic Forgetron
   int64_t *size, *head;
   uint64_t* random;
 };
@@ -135,30 +136,30 @@ template <class T> void forgetron(Memory<T>& m, const Settings& s, int64_t i, co
   *m.M += erred;
   const bool full = *m.size == m.cap, basic = s.policy == Policy::kBasicForgetron;
   const int64_t r = *m.head;
-  double weight = 0, k = 0, margin = 0, own = 0;  // of r: sigma, machines, sum y f', sum alpha f'
-  if (full)
-    for (int64_t o = 0; o < m.c; ++o) {
-      const double alpha = *m.scale * m.A[o * m.cap + r];
-      if (alpha == 0) continue;
-      const double fr = score_of_slot(m, r, o, i, steps[o]);
-      weight = std::fmax(weight, std::fabs(alpha));
-      k += 1;
-      margin += sign(alpha) * fr;
-      own += alpha * fr;
+  double weight = 0, k = 0, margin = 0, longest = 0;  // of r: sigma, machines, sum y f'; the largest |f'|^2
+  for (int64_t o = 0; o < m.c; ++o) {
+    if (basic) {
+      m.squared[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.own[i * m.b + i]);
+      longest = std::fmax(longest, m.squared[o]);
     }
+    const double alpha = full ? *m.scale * m.A[o * m.cap + r] : 0.0;
+    if (alpha == 0) continue;
+    const double after = score_of_slot(m, r, o, i, steps[o]);
+    weight = std::fmax(weight, std::fabs(alpha));
+    k += 1;
+    margin += sign(alpha) * after;
+    if (basic) m.squared[o] -= 2 * alpha * after - alpha * alpha * m.squares[r];  // as if r were gone already
+  }
   double phi = 1;
   if (basic) {
-    for (int64_t o = 0; o < m.c; ++o)
-      *m.squared += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.own[i * m.b + i]);
     const double B = double(m.cap) + 1, U = 0.25 * std::sqrt(B / std::log(B));
-    phi = std::fmin(std::pow(B, -1 / (2 * B)), *m.squared > 0 ? U / std::sqrt(*m.squared) : 1.0);
-    *m.squared *= phi * phi;
-    if (full) *m.squared = positive(*m.squared - phi * phi * (2 * own - k * weight * weight * m.squares[r]));
+    phi = std::fmin(std::pow(B, -1 / (2 * B)), longest > 0 ? U / std::sqrt(longest) : 1.0);
+    for (int64_t o = 0; o < m.c; ++o) m.squared[o] = positive(m.squared[o] * phi * phi);
   } else if (full && k > 0) {
     phi = self_tuned_shrink(weight, margin, k, *m.Q, *m.M);
-    const double lambda = phi * weight;
-    *m.Q += k * lambda * lambda + 2 * k * lambda - 2 * lambda * phi * margin;
   }
+  const double lambda = phi * weight;
+  *m.Q += k * lambda * lambda + 2 * k * lambda - 2 * lambda * phi * margin;
   const int64_t slot = next_slot(m);
   put(m, slot, i, steps);
   *m.scale *= phi;
@@ -221,7 +222,7 @@ void online_pass(Memory<T>& m, const Settings& s, const double* y, const double*
       if (!norma || !looks) continue;
       const double sigma = steps[o] != 0 ? 1.0 : 0.0;
       if (s.intercept) offset[o] += steps[o];
-      if (s.nu == s.nu) margin[o] = grows ? positive(margin[o] + eta * (sigma - s.nu)) : margin[o] + eta * (s.nu - sigma);
+      if (s.nu == s.nu) margin[o] += eta * w[i] * (grows ? sigma - s.nu : s.nu - sigma);
     }
     if (norma && s.lambda > 0) *m.scale *= 1 - eta * s.lambda;
     if (*m.scale < kSmallScale) settle_scale(m);

@@ -101,7 +101,8 @@ class Bounded:
         self.A = np.zeros((machines, slots))
         self.squares = np.zeros(slots)
         self.among: NDArray | None = None
-        self.state = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  # budget.Memory, numbers
+        self.squared = np.zeros(machines)
+        self.state = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # budget.Memory, numbers
         self.places = np.zeros(2, dtype=np.int64)
         self.random = np.array([seed], dtype=np.uint64)
         self.margin, self.offset = np.full(machines, margin), np.zeros(machines)
@@ -165,6 +166,8 @@ class Bounded:
         fresh = ~mixing.any(axis=0)
         self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(mixing))
         self.offset = self.offset @ mixing
+        self.squared = self.squared @ np.abs(mixing)
+        self.state[2:4] *= np.abs(mixing).sum() / len(mixing)  # Q and M: a machine that is doubled has erred twice
         self.ledger = self.ledger.mixed(mixing)
 
     def widen(self, n_features: int) -> None:
@@ -201,7 +204,7 @@ class Bounded:
         memory, base = self._memory(x)
         F, steps = np.empty((b, self.machines)), np.empty((b, self.machines))
         if self._settings is not None:
-            numbers_in_place = (memory.numbers, memory.places, memory.random)
+            numbers_in_place = (memory.squared, memory.numbers, memory.places, memory.random)
             arrays = (memory.K, memory.own, memory.among, memory.A, memory.squares, memory.holds, base)
             targets = (y, w, self.margin, self.offset, self.rounds, F, steps, self.counts)
             _native.online_pass(*self._settings, *arrays, *numbers_in_place, *targets)
@@ -246,7 +249,7 @@ class Bounded:
             if self.policy.needs_gram and self.among is None:
                 self.among = np.zeros((self.A.shape[1],) * 2, dtype=x.dtype)
         holds = np.full(K.shape[1], -1, dtype=np.int64)
-        return Memory(K, own, self.among, A, squares, holds, self.state, self.places, self.random), base
+        return Memory(K, own, self.among, A, squares, holds, self.squared, self.state, self.places, self.random), base
 
     def _learn_here(
         self,
@@ -274,7 +277,7 @@ class Bounded:
                 if norma and norma.intercept:
                     self.offset[o] += step
                 if norma and norma.nu is not None:
-                    self.margin[o] = move_margin(self.margin[o], step != 0, eta, norma.nu, widens=widens)
+                    self.margin[o] = move_margin(self.margin[o], step != 0, eta * w[i], norma.nu, widens=widens)
             if norma:
                 state[0] *= 1 - eta * norma.lam
             if state[0] < SMALL_SCALE:

@@ -33,7 +33,8 @@ class Memory:
     A: NDArray[np.float64]  # (machines, slots)
     squares: NDArray[np.float64]  # (slots,): k(s, s)
     holds: NDArray[np.int64]  # (slots,): which row of the chunk a slot has taken, else −1
-    numbers: NDArray[np.float64]  # scale, spread, Q, M, ‖f‖², φ
+    squared: NDArray[np.float64]  # (machines,): ‖f‖², where the policy keeps it
+    numbers: NDArray[np.float64]  # scale, spread, Q, M, φ
     places: NDArray[np.int64]  # how many slots are taken; the oldest of them once all are
     random: NDArray[np.uint64]  # the state of `draw`
 
@@ -167,43 +168,40 @@ class Forgetron(Policy):
     needs_gram = True
 
     def take(self, memory: Memory, new: Example) -> None:
-        (i, steps, *_), numbers = new, memory.numbers
-        numbers[3] += np.count_nonzero(steps)
-        phi = 1.0
-        if memory.full:
-            r = int(memory.places[1])
-            alpha = memory.weights(r)
-            erred = alpha != 0
-            s, k = float(np.abs(alpha).max()), int(erred.sum())
-            after = memory.scores_of(r) + steps * float(memory.K[i, r])  # the new example included
-            m = float((np.sign(alpha) * after)[erred].sum())
-            phi = self_tuned_shrink(s, m, k, numbers[2], numbers[3])
-            numbers[2] += k * (phi * s) ** 2 + 2 * k * phi * s - 2 * phi * s * phi * m
-        memory.put(memory.next_slot(), i, steps)
-        numbers[0] *= phi
-        numbers[5] = phi
+        memory.numbers[3] += np.count_nonzero(new.steps)
+        k, s, m = self._oldest(memory, new) if memory.full else (0, 0.0, 0.0)
+        phi = self._shrink(memory, new, k, s, m)
+        memory.numbers[2] += k * (phi * s) ** 2 + 2 * k * phi * s - 2 * phi * s * phi * m
+        memory.put(memory.next_slot(), new.i, new.steps)
+        memory.numbers[0] *= phi
+        memory.numbers[4] = phi
+
+    def _oldest(self, memory: Memory, new: Example) -> tuple[int, float, float]:
+        """Of the oldest vector: the machines in which it erred, its weight, and Σ y f(x) with the new example."""
+        r = int(memory.places[1])
+        alpha = memory.weights(r)
+        after = memory.scores_of(r) + new.steps * float(memory.K[new.i, r])
+        return int(np.count_nonzero(alpha)), float(np.abs(alpha).max()), float(np.sign(alpha) @ after)
+
+    def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
+        return self_tuned_shrink(s, m, k, memory.numbers[2], memory.numbers[3]) if k else 1.0
 
 
-class BasicForgetron(Policy):
-    """Shrinks all weights by a fixed factor at every mistake, more where ‖f‖ exceeds U."""
+class BasicForgetron(Forgetron):
+    """Shrinks all weights by a fixed factor at every mistake, and more where a machine's ‖f‖ exceeds U."""
 
     code = 4
-    needs_gram = True
 
-    def take(self, memory: Memory, new: Example) -> None:
-        (i, steps, f, *_), numbers, B = new, memory.numbers, memory.A.shape[1]
-        numbers[3] += np.count_nonzero(steps)
-        numbers[4] += float((2 * steps * f + steps * steps * float(memory.own[i, i])).sum())
-        phi = min((B + 1) ** (-1 / (2 * (B + 1))), forgetron_radius(B) / math.sqrt(numbers[4]))
-        lost = 0.0
+    def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
+        (i, steps, f, *_), squared, B = new, memory.squared, memory.A.shape[1]
+        squared += 2 * steps * f + steps * steps * float(memory.own[i, i])
+        phi = min((B + 1) ** (-1 / (2 * (B + 1))), forgetron_radius(B) / math.sqrt(squared.max()))
         if memory.full:
             r = int(memory.places[1])
             alpha, after = memory.weights(r), memory.scores_of(r) + steps * float(memory.K[i, r])
-            lost = float((2 * alpha * after - alpha * alpha * memory.squares[r]).sum())
-        numbers[4] = max(0.0, phi * phi * (numbers[4] - lost))
-        memory.put(memory.next_slot(), i, steps)
-        numbers[0] *= phi
-        numbers[5] = phi
+            squared -= 2 * alpha * after - alpha * alpha * memory.squares[r]
+        squared[:] = np.maximum(0.0, phi * phi * squared)
+        return phi
 
 
 class Replace(Policy):

@@ -77,7 +77,7 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
             rows, y = self._enter_labelled(X, y, reset=not go_on, whole=True)
             weights = self._weights(sample_weight, y, balanced=True)
-            present = np.flatnonzero(weights > 0)
+            present, given = np.flatnonzero(weights > 0), len(rows)
             classes = np.unique(y[present])
             if len(classes) < 2 and not go_on:
                 raise InputError(
@@ -89,7 +89,7 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
                 self._dtype, self._seen, self._labels = rows.dtype, 0, Labels(classes)
             epochs = self._epochs_more if go_on else self._epochs_new
             interrupted = epochs(rows, y, weights, self._seen + present)
-            self._seen += int(present[-1]) + 1
+            self._seen += given
         if interrupted is not None:
             raise interrupted
         return self
@@ -145,10 +145,10 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
                 known = self.classes_.tolist()
                 raise InputError(f"{self._who}: classes must be those of the first call, {known}; got {list(classes)}.")
             numbers = self._seen + np.arange(len(rows))
+            self._seen += len(rows)
             present = np.flatnonzero(weights > 0)
             if len(present) < len(rows):
                 rows, y, weights, numbers = rows[present], y[present], weights[present], numbers[present]
-            self._seen = int(numbers[-1]) + 1 if len(numbers) else self._seen
             interrupted = None
             try:
                 if len(present):

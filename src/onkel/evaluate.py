@@ -112,7 +112,8 @@ def progressive_validation(
     window : ≥ 1, examples of `window_error`.
     classes : of the first `partial_fit`, for estimators that must know all classes from the start.
 
-    Cost: a prediction and an update an example, under a microsecond of bookkeeping, O(window) memory.
+    Cost: a prediction and an update an example; bookkeeping of about 0.3 µs an example in chunks and 4 µs one
+    by one, which `seconds` leaves out; O(window) memory.
 
     >>> from onkel import Perceptron, progressive_validation
     >>> stream = [([1.0, 0.0], "a"), ([0.0, 1.0], "b"), ([1.0, 0.0], "a"), ([0.0, 1.0], "b")]

@@ -177,7 +177,7 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
 
     f ← (1 − ηλ) f + η g k(x, ·) with δ = y − f(x) − b and the slope g of the loss: sign δ where |δ| > ε
     ("epsilon-insensitive"), δ ("squared"), δ/ε clipped to [−1, 1] ("huber"). With `nu`, ε moves so that about
-    a part ν of the examples lies outside: ε ← max(0, ε + η(1[|δ| > ε] − ν)).
+    a part ν of the examples lies outside: ε ← ε + η(1[|δ| > ε] − ν), which is not clipped.
 
     Parameters
     ----------
@@ -369,6 +369,11 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
         """ρ."""
         check_is_fitted(self, "_learner")
         return float(self._learner.margin[0])
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """−ρ, so that `model_` scores as `decision_function` does."""
+        return np.array([-self.offset_])
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """f(x) of each row: the higher, the less new."""

@@ -261,7 +261,7 @@ class Forgetron(InSlotsClassifier):
     def shrink_(self) -> float:
         """The φ of the last mistake."""
         check_is_fitted(self, "_learner")
-        return float(self._learner.state[5])
+        return float(self._learner.state[4])
 
     @property
     def forgotten_(self) -> float:
@@ -539,7 +539,7 @@ class PassiveAggressiveRegressor(InSlots, RegressorMixin, OnlineRegressor):  # t
         C: float = 1.0,
         epsilon: float = 0.1,
         budget: int | None = None,
-        max_iter: int = 10,
+        max_iter: int = 20,
         shuffle: bool = True,
         random_state: Any = None,
         warm_start: bool = False,

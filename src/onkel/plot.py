@@ -502,6 +502,7 @@ class ProgressDisplay:
         for panel, label in zip(
             panels, ["mistake rate" if mistakes else "mean absolute error", "support"], strict=False
         ):
+            panel.autoscale()  # over what was there before, too
             panel.set(ylabel=label, ylim=(0, panel.get_ylim()[1]), xlim=(0, panel.get_xlim()[1]))
             panel.spines[["top", "right"]].set_visible(False)
         panels[-1].set_xlabel("examples")

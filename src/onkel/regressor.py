@@ -61,7 +61,7 @@ class OnlineRegressor(Door):
         """
         with left_as_it_was(self):
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
-            rows, y, weights, present = self._enter_all(X, y, sample_weight, reset=not go_on, whole=True)
+            rows, y, weights, present, given = self._enter_all(X, y, sample_weight, reset=not go_on, whole=True)
             random = check_random_state(self.random_state)
             if not go_on:
                 self._begin(rows)
@@ -69,7 +69,7 @@ class OnlineRegressor(Door):
             options = {"max_iter": self.max_iter, "shuffle": bool(self.shuffle), "counted": "updates"}
             outcome = run_epochs(run, len(rows), random, who=self._who, verbose=self.verbose, **options)
             self.n_iter_, self.converged_, interrupted = outcome
-            self._seen += int(present[-1]) + 1
+            self._seen += given
             self._after_fit()
         if interrupted is not None:
             raise interrupted
@@ -82,11 +82,11 @@ class OnlineRegressor(Door):
         """Learns from more examples, in their order, once."""
         with left_as_it_was(self):
             first = not hasattr(self, "_learner")
-            rows, y, weights, present = self._enter_all(X, y, sample_weight, reset=first, whole=False)
+            rows, y, weights, present, given = self._enter_all(X, y, sample_weight, reset=first, whole=False)
             if first:
                 self._begin(rows)
             numbers, interrupted = self._seen + present, None
-            self._seen = int(numbers[-1]) + 1 if len(numbers) else self._seen
+            self._seen += given
             before = self._learner.mark()
             try:
                 self._learner.learn(rows, y, weights, numbers)
@@ -101,16 +101,16 @@ class OnlineRegressor(Door):
 
     def _enter_all(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool
-    ) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
-        """Rows, targets (n, 1) and weights of the examples with a weight, and which these are."""
+    ) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], int]:
+        """Rows, targets (n, 1) and weights of the examples with a weight, which these are, and of how many."""
         self._check_params()
         rows, y = self._enter(X, y, reset=reset, whole=whole, targets=self._targets)
         weights = self._sample_weights(sample_weight, len(rows))
         targets = np.ones((len(rows), 1)) if y is None else np.array(y, dtype=np.float64).reshape(-1, 1)
-        present = np.flatnonzero(weights > 0)
+        present, given = np.flatnonzero(weights > 0), len(rows)
         if len(present) < len(rows):
             rows, targets, weights = rows[present], targets[present], weights[present]
-        return rows, targets, weights, present
+        return rows, targets, weights, present, given
 
     def _begin(self, rows: Rows) -> None:
         self._seen, self._dtype = 0, rows.dtype

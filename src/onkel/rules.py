@@ -140,10 +140,8 @@ def novelty(f: float, y: float, sq_norm: float, w: float, eta: float, rho: float
 
 
 def move_margin(margin: float, outside: bool, eta: float, nu: float, *, widens: bool) -> float:
-    """ρ + η(ν − σ), where an example outside (σ = 1) lowers ρ; or max(0, ε + η(σ − ν)), where it widens ε."""
-    if widens:
-        return max(0.0, margin + eta * (outside - nu))
-    return margin + eta * (nu - outside)
+    """ρ + η(ν − σ), where an example outside (σ = 1) lowers ρ; or ε + η(σ − ν), where it widens ε. Neither is clipped."""
+    return margin + eta * ((outside - nu) if widens else (nu - outside))
 
 
 # The rules of the compiled core: online.h, Rule.

@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from reference.test_bounds import SlowPerceptron, noisy_line
+from reference.oracles import SlowClassifier
+from reference.test_bounds import noisy_line
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
@@ -16,7 +17,7 @@ from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Precomputed
 
 X, Y = noisy_line(0)
-MODEL = SlowPerceptron(max_iter=2).fit(X, Y)
+MODEL = SlowClassifier(max_iter=2).fit(X, Y)
 both = pytest.mark.parametrize("function", [bounds.certificate, bounds.trace])
 
 
@@ -27,9 +28,9 @@ both = pytest.mark.parametrize("function", [bounds.certificate, bounds.trace])
 def test_an_estimator_without_a_ledger_is_refused(function):
     with pytest.raises(KindError, match="must keep a ledger of its mistakes, mistakes_; LogisticRegression has no mis"):
         function(LogisticRegression().fit(X, Y), X, Y)
-    with pytest.raises(NotFittedError, match="SlowPerceptron instance is not fitted yet"):
-        function(SlowPerceptron(), X, Y)
-    for thing in (None, "perceptron", SlowPerceptron):
+    with pytest.raises(NotFittedError, match="SlowClassifier instance is not fitted yet"):
+        function(SlowClassifier(), X, Y)
+    for thing in (None, "perceptron", SlowClassifier):
         with pytest.raises(KindError, match=f"bounds.{function.__name__}: estimator must be a fitted KernelPerceptron"):
             function(thing, X, Y)
 
@@ -62,7 +63,7 @@ def test_rows_and_labels_must_be_those_of_fit(function):
 
 @both
 def test_the_width_of_x_is_that_of_fit(function):
-    model = SlowPerceptron().fit(X, Y)
+    model = SlowClassifier().fit(X, Y)
     model.n_features_in_ = 3
     function(model, X, Y)
     with pytest.raises(ShapeError, match=r"X must have the 3 columns of fit; got 2. Give the rows"):
@@ -72,7 +73,7 @@ def test_the_width_of_x_is_that_of_fit(function):
 @both
 def test_a_precomputed_kernel_wants_the_square_gram_matrix(function):
     K = RBF()(X)
-    model = SlowPerceptron(Precomputed()).fit(K, Y)
+    model = SlowClassifier(Precomputed()).fit(K, Y)
     function(model, K, Y)
     with pytest.raises(ShapeError, match=r"X must be square; got shape \(30, 20\)"):
         function(model, K[:, :20], Y)
@@ -110,7 +111,7 @@ def test_weights_that_cannot_be_those_of_fit_are_refused():
 def test_a_trace_is_of_one_machine_and_a_comparator_with_a_length():
     three = np.arange(30) % 3
     with pytest.raises(ParameterError, match="must have one machine, of two classes, that erred; got 3 machines"):
-        bounds.trace(SlowPerceptron().fit(X, three), X, three)
+        bounds.trace(SlowClassifier().fit(X, three), X, three)
     with pytest.raises(ShapeError, match=r"u must have shape \(30,\)"):
         bounds.trace(MODEL, X, Y, u=np.ones(3))
     with pytest.raises(
@@ -123,7 +124,7 @@ def test_a_trace_is_of_one_machine_and_a_comparator_with_a_length():
         bounds.trace(MODEL, X, Y, u=np.full(30, np.inf))
     twice, labels = np.ones((2, 1)), np.array([1, -1])  # v = 1 − 1
     with pytest.raises(ValuesError, match="got the final guess, which is 0"):
-        bounds.trace(SlowPerceptron().fit(twice, labels), twice, labels)
+        bounds.trace(SlowClassifier().fit(twice, labels), twice, labels)
 
 
 def test_generalization_refuses_what_has_no_meaning():
@@ -150,7 +151,7 @@ def test_generalization_refuses_what_has_no_meaning():
 
 
 def test_a_run_without_a_mistake_has_nothing_to_bound():
-    model = SlowPerceptron().fit(X, Y)
+    model = SlowClassifier().fit(X, Y)
     model.mistakes_ = model.mistakes_[:0]
     seen = bounds.certificate(model, X, Y)
     assert (seen.mistakes, seen.bound) == (0, None)
@@ -162,7 +163,7 @@ def test_a_run_without_a_mistake_has_nothing_to_bound():
 @pytest.mark.parametrize("rows", [np.ones((2, 1)), np.zeros((2, 1))])
 def test_a_guess_of_length_zero_leaves_the_number_of_rounds(rows):
     y = np.array([1, -1])
-    seen = bounds.certificate(SlowPerceptron(max_iter=3).fit(rows, y), rows, y)
+    seen = bounds.certificate(SlowClassifier(max_iter=3).fit(rows, y), rows, y)
     assert (seen.mistakes, seen.bound, seen.form, seen.holds) == (6, 6.0, "rounds", True)
     assert seen.margin is None
     assert seen.conflict == (0, 1)
@@ -171,7 +172,7 @@ def test_a_guess_of_length_zero_leaves_the_number_of_rounds(rows):
 def test_a_row_that_erred_more_often_than_there_were_epochs_counts_the_epochs_anew():
     """A warm start counts its own epochs only; with T too small a bound with slack would be false."""
     x, y = np.ones((2, 1)), np.array([1, -1])
-    model = SlowPerceptron(max_iter=7).fit(x, y)
+    model = SlowClassifier(max_iter=7).fit(x, y)
     model.n_iter_ = 1
     seen = bounds.certificate(model, x, y)
     assert seen.epochs == 7

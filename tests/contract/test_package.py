@@ -17,17 +17,29 @@ from onkel.errors import ParameterError
 from onkel.kernels import RBF, Kernel, Linear, expand
 
 PUBLIC = [
+    "BudgetPerceptron",
     "EigenMap",
+    "Forgetron",
     "KernelPerceptron",
+    "NormaClassifier",
+    "NormaOneClass",
+    "NormaRegressor",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
     "Perceptron",
     "PolynomialMap",
+    "Projectron",
     "bounds",
+    "data",
     "errors",
+    "evaluate",
     "features",
     "game",
     "gram",
     "kernels",
     "plot",
+    "progressive_validation",
+    "river",
 ]
 
 

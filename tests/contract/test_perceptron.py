@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import onkel.dual
+import onkel.model
 import onkel.primal
 from onkel import KernelPerceptron, Perceptron
 from onkel.errors import GramError, InputError, KindError, OnkelError, ParameterError, ShapeError, ValuesError
@@ -1028,6 +1029,13 @@ def test_an_interrupt_in_a_later_epoch_certifies_nothing_that_is_not_so(monkeypa
     assert call > 18  # it did come to that
 
 
+def test_an_interrupted_fit_does_not_say_that_training_cannot_end(monkeypatch):
+    """A warning would be an error here, in the place of KeyboardInterrupt."""
+    stop_at(monkeypatch, 2)
+    with pytest.raises(KeyboardInterrupt):
+        KernelPerceptron(RBF(), shuffle=False).fit([[0.0], [1.0], [1.0]], [0, 1, 0])
+
+
 def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
     X, y = blobs(10000)
     X = X * 0.1 + np.random.default_rng(1).normal(size=X.shape)  # mixed up, so that mistakes go on
@@ -1200,6 +1208,40 @@ def test_a_model_is_frozen_and_equal_to_that_of_the_same_fit(hypothesis):
     np.testing.assert_allclose(model.scores(X)[:, 0], first.decision_function(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_models_are_equal_by_all_that_they_hold(convert):
+    X, y = rings()
+    rows = convert(X)
+    model = KernelPerceptron(gamma=1.0, random_state=0).fit(rows, y).model_
+    other = KernelPerceptron(gamma=1.0, random_state=0).fit(convert(X + 0.01), y).model_
+    assert dataclasses.replace(model) == model
+    assert len(other.rows) == len(model.rows)
+    for change in (
+        {"support": other.support},
+        {"kernel": RBF(gamma=2.0)},
+        {"rows": model.rows + 1},
+        {"coef": 2.0 * model.coef},
+        {"intercept": model.intercept + 1.0},
+    ):
+        assert dataclasses.replace(model, **change) != model
+
+
+def test_a_vote_in_tiles_is_the_vote_at_once(monkeypatch):
+    X, y = rings()
+    model = KernelPerceptron(gamma=1.0, hypothesis="voted", fit_intercept=True, random_state=0).fit(X, y).model_
+    at_once = model.scores(X)
+    monkeypatch.setattr(onkel.model, "VOTE_VALUES", 7 * len(model.support))
+    np.testing.assert_array_equal(model.scores(X[::-1]), at_once[::-1])  # turned: no memory holds the answer yet
+
+
+@pytest.mark.parametrize("hypothesis", ["averaged", "voted"])
+def test_a_model_takes_rows_of_another_dtype_as_its_own(hypothesis):
+    X, y = rings()
+    narrow = X.astype(np.float32)
+    model = KernelPerceptron(gamma=1.0, hypothesis=hypothesis, random_state=0).fit(narrow, y).model_
+    np.testing.assert_array_equal(model.scores(narrow.astype(np.float64)), model.scores(narrow))
+
+
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_model_does_not_change_while_its_learner_goes_on(hypothesis, classes):
@@ -1213,6 +1255,50 @@ def test_a_model_does_not_change_while_its_learner_goes_on(hypothesis, classes):
     machine.partial_fit(-X, y).learn_one(X[0], 9)
     np.testing.assert_array_equal(model.scores(X), before)
     assert model != machine.model_
+
+
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
+def test_classes_that_came_in_another_order_are_shown_sorted(hypothesis):
+    X, y = rings()[0], np.random.default_rng(0).choice(3, 80, p=[0.2, 0.3, 0.5])
+    y[:3] = [1, 2, 0]
+    machine = KernelPerceptron(RBF(gamma=0.1), hypothesis=hypothesis, random_state=0).partial_fit(X, y)
+    assert [machine._labels.found, machine.classes_.tolist()] == [[1, 2, 0], [0, 1, 2]]
+    of_class = np.bincount(machine.mistakes_["class"], minlength=3)
+    assert len(set(of_class.tolist())) == 3
+    assert machine.mistake_counts_.sum(axis=1).tolist() == of_class.tolist()
+    np.testing.assert_allclose(machine.model_.scores(X), machine.decision_function(X), rtol=1e-12)
+    np.testing.assert_array_equal(machine.predict(X), machine.decision_function(X).argmax(axis=1))
+
+
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
+def test_what_predicts_follows_every_round_mistake_or_not(hypothesis):
+    X, y = rings()
+    options = {"kernel": RBF(gamma=1.0), "hypothesis": hypothesis, "random_state": 0}
+    asked, silent = KernelPerceptron(**options), KernelPerceptron(**options)
+    mistakes = []
+    for start in range(0, 80, 10):
+        part = slice(start, start + 10)
+        asked.partial_fit(X[part], y[part]).decision_function(X)
+        silent.partial_fit(X[part], y[part])
+        mistakes.append(asked.n_mistakes_)
+    assert mistakes[-1] == mistakes[-2] > mistakes[0]  # the last ten rounds had none
+    np.testing.assert_array_equal(asked.decision_function(X), silent.decision_function(X))
+    other = "last" if hypothesis != "last" else "averaged"
+    expected = KernelPerceptron(**(options | {"hypothesis": other})).partial_fit(X, y).decision_function(X)
+    np.testing.assert_allclose(asked.set_params(hypothesis=other).decision_function(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_the_random_hypothesis_is_drawn_by_random_state(learn):
+    X, y = rings()[0], np.random.default_rng(0).integers(0, 2, 80)  # labels that no guess keeps to for long
+    scores = [
+        getattr(KernelPerceptron(RBF(gamma=1.0), hypothesis="random", shuffle=False, random_state=seed), learn)(X, y)
+        .decision_function(X)
+        .tolist()
+        for seed in (0, 0, 1, 2, 3)
+    ]
+    assert scores[0] == scores[1]
+    assert any(other != scores[0] for other in scores[2:])
 
 
 def test_a_reduced_model_has_the_largest_coefficients():
@@ -1243,7 +1329,7 @@ def test_an_explanation_sums_to_the_score_largest_share_first(classes, convert):
         assert sum(t.contribution for t in terms) + machine.intercept_[output] == pytest.approx(score, abs=1e-12)
         shares = [abs(t.contribution) for t in terms]
         assert shares == sorted(shares, reverse=True)
-        assert {t.row for t in terms} <= set(machine.support_.tolist())
+        assert {t.row for t in terms} == set(machine.support_[machine.dual_coef_[output] != 0].tolist())
         term = terms[0]
         place = machine.support_.tolist().index(term.row)
         assert term.importance == machine.dual_coef_[output, place]
@@ -1314,3 +1400,17 @@ def test_one_epoch_leaves_no_certificate_since_later_mistakes_were_not_told_to_e
     assert (seen.mistakes, seen.bound, seen.holds) == (machine.n_mistakes_, None, None)
     assert "no separator found in 1 epoch" in seen.reason
     assert "onkel.bounds.certificate(estimator, X, y)" in seen.reason
+
+
+def test_a_certificate_counts_the_intercept_and_the_weights_of_the_updates():
+    X, y = rings()
+    w = np.where(np.arange(len(y)) % 2, 1.0, 3.0)
+    machine = KernelPerceptron(RBF(gamma=1.0), random_state=0, max_iter=100, fit_intercept=True)
+    seen = machine.fit(X, y, sample_weight=w).certificate_
+    plus_one = clone(machine).set_params(kernel=RBF(gamma=1.0) + 1.0, fit_intercept=False)
+    expected = plus_one.fit(X, y, sample_weight=w).certificate_
+    assert machine.converged_
+    assert seen.radius_sq == 2.0  # of K + 1
+    assert seen.weight_ratio == 3.0
+    assert (seen.mistakes, seen.form) == (expected.mistakes, expected.form)
+    assert seen.bound == pytest.approx(expected.bound)

@@ -9,11 +9,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from reference.test_bounds import SlowPerceptron, noisy_line
+from reference.oracles import SlowClassifier
+from reference.test_bounds import noisy_line
 from strategies import draw_points, kernels, seeds
 
 from onkel import bounds
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
+from onkel.theorem import THEOREMS
 
 COMPARATORS = ["last", "averaged", "best"]
 KERNELS = [
@@ -57,7 +59,7 @@ def test_on_separable_data_mistakes_stay_within_the_bound(kernel, intercept, see
     w = weights(weighting, len(y), seed)
     if len(np.unique(y if w is None else y[w > 0])) < 2:
         return
-    model = SlowPerceptron(kernel, fit_intercept=intercept, max_iter=60).fit(X, y, w)
+    model = SlowClassifier(kernel, fit_intercept=intercept, max_iter=60).fit(X, y, w)
     seen = bounds.certificate(model, X, y, sample_weight=w, comparator=comparator)
     assert seen.holds
     assert seen.mistakes == model.n_mistakes_
@@ -86,7 +88,7 @@ def test_on_random_labels_mistakes_stay_within_the_bound(
     w = weights(weighting, 20, seed)
     if w is not None:
         w[: 2 * classes] = 1.0
-    model = SlowPerceptron(kernel, fit_intercept=intercept, max_iter=epochs).fit(X, y, w)
+    model = SlowClassifier(kernel, fit_intercept=intercept, max_iter=epochs).fit(X, y, w)
     seen = bounds.certificate(model, X, y, sample_weight=w, comparator=comparator)
     assert seen.holds
     assert all(part.holds for part in seen.parts)
@@ -109,21 +111,32 @@ def test_equal_rows_with_different_labels_prove_that_nothing_separates(kind):
         X, kernel = X @ X.T, Precomputed()
     elif kind == "objects":
         X, kernel = [tuple(x) for x in X], Custom(np.dot, pairwise=True, takes="objects", psd=True)
-    seen = bounds.certificate(SlowPerceptron(kernel, max_iter=3).fit(X, y), X, y)
+    seen = bounds.certificate(SlowClassifier(kernel, max_iter=3).fit(X, y), X, y)
     assert seen.conflict == (None if kind == "objects" else (4, 17))
     assert ("not separable: rows 4 and 17" in str(seen)) == (kind != "objects")
     assert ("no separator found in 3 epochs" in str(seen)) == (kind == "objects")
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_a_row_of_no_weight_is_in_no_conflict_and_keeps_its_number(convert):
+    X, y = noisy_line(0)
+    X[[2, 4]], y[[2, 4]] = X[1], [-y[1], y[1]]
+    X[17], y[17] = X[4], -y[4]
+    w = np.where(np.arange(30) < 3, 0.0, 1.0)  # rows 1 and 2 are not there
+    rows = convert(X)
+    model = SlowClassifier(max_iter=3).fit(rows, y, w)
+    assert bounds.certificate(model, rows, y, sample_weight=w).conflict == (4, 17)
 
 
 @given(seed=seeds, epochs=st.integers(1, 5), gamma=st.floats(0.01, 10.0), flipped=st.integers(0, 15))
 def test_both_forms_with_slack_hold_for_any_comparator_and_any_margin(seed, epochs, gamma, flipped):
     """The two theorems one by one, as the certificate applies them, with u and γ that nobody chose well."""
     X, y = noisy_line(seed, flipped=flipped)
-    model = SlowPerceptron(max_iter=epochs).fit(X, y)
+    model = SlowClassifier(max_iter=epochs).fit(X, y)
     u = np.random.default_rng(seed + 1).normal(size=3)
     a = y * (X @ u) / np.linalg.norm(u) / (radius := np.linalg.norm(X, axis=1).max())
     z = np.maximum(0, 1 - radius / gamma * a)
-    for theorem in bounds.THEOREMS.values():
+    for theorem in THEOREMS.values():
         allowed = theorem(radius / gamma, model.n_iter_ * z.sum(), model.n_iter_ * z @ z)
         assert model.n_mistakes_ <= allowed * (1 + 1e-9)
 
@@ -137,7 +150,7 @@ def test_both_forms_with_slack_hold_for_any_comparator_and_any_margin(seed, epoc
 def test_scaling_the_kernel_changes_no_bound(scale, seed, flipped):
     X, y = noisy_line(seed, flipped=flipped)
     plain, scaled = (
-        bounds.certificate(SlowPerceptron(k, max_iter=5).fit(X, y), X, y) for k in (Linear(), scale * Linear())
+        bounds.certificate(SlowClassifier(k, max_iter=5).fit(X, y), X, y) for k in (Linear(), scale * Linear())
     )
     assert scaled.mistakes == plain.mistakes
     assert scaled.bound == pytest.approx(plain.bound, rel=1e-9)
@@ -150,7 +163,7 @@ def test_scaling_the_kernel_changes_no_bound(scale, seed, flipped):
 def test_scaling_all_weights_changes_nothing(comparator):
     X, y = noisy_line(3)
     one, five = (
-        bounds.certificate(SlowPerceptron(max_iter=3).fit(X, y, np.full(30, w)), X, y, comparator=comparator)
+        bounds.certificate(SlowClassifier(max_iter=3).fit(X, y, np.full(30, w)), X, y, comparator=comparator)
         for w in (1.0, 5.0)
     )
     assert five.bound == pytest.approx(one.bound)
@@ -160,8 +173,8 @@ def test_scaling_all_weights_changes_nothing(comparator):
 def test_an_intercept_is_the_kernel_plus_one():
     X, y = noisy_line(5)
     kernel = RBF(gamma=0.3)
-    inside = bounds.certificate(SlowPerceptron(kernel + 1.0, max_iter=3).fit(X, y), X, y)
-    outside = bounds.certificate(SlowPerceptron(kernel, fit_intercept=True, max_iter=3).fit(X, y), X, y)
+    inside = bounds.certificate(SlowClassifier(kernel + 1.0, max_iter=3).fit(X, y), X, y)
+    outside = bounds.certificate(SlowClassifier(kernel, fit_intercept=True, max_iter=3).fit(X, y), X, y)
     assert outside.radius_sq == 2.0
     for name in ("mistakes", "radius_sq", "margin", "bound", "form", "target"):
         expected = getattr(inside, name)
@@ -174,10 +187,10 @@ def test_a_row_of_weight_zero_is_absent():
     absent = np.arange(30) % 4 == 0
     w[absent] = 0.0
     X[0] = 100.0  # would be the radius
-    model = SlowPerceptron(max_iter=2).fit(X, y, w)
+    model = SlowClassifier(max_iter=2).fit(X, y, w)
     X_there, y_there, w_there = X[~absent], y[~absent], w[~absent]
     seen = bounds.certificate(model, X, y, sample_weight=w)
-    without = bounds.certificate(SlowPerceptron(max_iter=2).fit(X_there, y_there, w_there), X_there, y_there)
+    without = bounds.certificate(SlowClassifier(max_iter=2).fit(X_there, y_there, w_there), X_there, y_there)
     for name in ("mistakes", "radius_sq", "margin", "bound", "target", "weight_ratio", "epochs"):
         assert getattr(seen, name) == pytest.approx(getattr(without, name)), name
     assert bounds.certificate(model, X, y).bound > seen.bound  # all rows: true as well, and worse
@@ -187,7 +200,7 @@ def test_a_row_of_weight_zero_is_absent():
 def test_the_certificate_is_the_same_in_every_dress(kind):
     X, y = noisy_line(4)
     kernel = Linear() if kind == "primal" else RBF(gamma=0.2)
-    expected = bounds.certificate(SlowPerceptron(kernel, max_iter=3).fit(X, y), X, y, comparator="best")
+    expected = bounds.certificate(SlowClassifier(kernel, max_iter=3).fit(X, y), X, y, comparator="best")
     if kind == "float32":
         X = X.astype(np.float32)
     elif kind == "CSR":
@@ -202,7 +215,7 @@ def test_the_certificate_is_the_same_in_every_dress(kind):
         )
     elif kind == "labels":
         y = np.where(y == 1, "yes", "no").astype(object)
-    model = SlowPerceptron(kernel, max_iter=3).fit(X, y)
+    model = SlowClassifier(kernel, max_iter=3).fit(X, y)
     if kind == "primal":
         del model.kernel_  # linear, then
     seen = bounds.certificate(model, X, y, comparator="best")
@@ -215,7 +228,7 @@ def test_the_certificate_is_the_same_in_every_dress(kind):
 
 def test_nothing_given_is_changed():
     X, y = noisy_line(6)
-    model = SlowPerceptron(max_iter=2).fit(X, y)
+    model = SlowClassifier(max_iter=2).fit(X, y)
     before = X.copy(), y.copy(), model.mistakes_.copy()
     bounds.certificate(model, X, y, comparator="best")
     bounds.trace(model, X, y)
@@ -231,11 +244,11 @@ def test_nothing_given_is_changed():
 def test_of_several_classes_the_bound_is_the_sum_of_one_against_the_rest(intercept, comparator):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 3)), rng.choice(["a", "b", "c", "d"], size=40)
-    model = SlowPerceptron(RBF(gamma=0.5), fit_intercept=intercept).fit(X, y)
+    model = SlowClassifier(RBF(gamma=0.5), fit_intercept=intercept).fit(X, y)
     seen = bounds.certificate(model, X, y, comparator=comparator)
     alone = [
         bounds.certificate(
-            SlowPerceptron(RBF(gamma=0.5), fit_intercept=intercept).fit(X, y == c), X, y == c, comparator=comparator
+            SlowClassifier(RBF(gamma=0.5), fit_intercept=intercept).fit(X, y == c), X, y == c, comparator=comparator
         )
         for c in "abcd"
     ]
@@ -252,7 +265,7 @@ def test_of_several_classes_the_bound_is_the_sum_of_one_against_the_rest(interce
 @pytest.mark.parametrize("kernel", [Sigmoid(), -1.0 * Linear()])
 def test_a_kernel_that_is_no_inner_product_has_no_bound(kernel):
     X, y = noisy_line(0)
-    seen = bounds.certificate(SlowPerceptron(kernel).fit(X, y), X, y)
+    seen = bounds.certificate(SlowClassifier(kernel).fit(X, y), X, y)
     assert seen.mistakes > 0
     assert seen.bound is None
     assert seen.holds is None
@@ -264,11 +277,11 @@ def test_a_kernel_of_unknown_validity_is_examined_on_its_support(monkeypatch):
     X, y = noisy_line(0)
     unknown = Custom(lambda A, B: A @ B.T)
     assert unknown.is_psd is None
-    model = SlowPerceptron(unknown, max_iter=2).fit(X, y)
-    known = bounds.certificate(SlowPerceptron(Linear(), max_iter=2).fit(X, y), X, y)
+    model = SlowClassifier(unknown, max_iter=2).fit(X, y)
+    known = bounds.certificate(SlowClassifier(Linear(), max_iter=2).fit(X, y), X, y)
     assert bounds.certificate(model, X, y).bound == pytest.approx(known.bound)
     indefinite = Custom(lambda A, B: A[:, :1] @ B[:, :1].T - A[:, 1:] @ B[:, 1:].T)
-    seen = bounds.certificate(SlowPerceptron(indefinite, max_iter=2).fit(X, y), X, y)
+    seen = bounds.certificate(SlowClassifier(indefinite, max_iter=2).fit(X, y), X, y)
     assert seen.bound is None
     assert "not positive semi-definite" in seen.reason
     monkeypatch.setattr(bounds, "MAX_CHECKED", 3)
@@ -286,7 +299,7 @@ def test_both_lemmas_hold_at_every_mistake(kernel, seed, intercept, weighting, n
     X, y = noisy_line(seed) if noisy else separable(kernel, seed)
     if len(np.unique(y)) < 2:
         return
-    model = SlowPerceptron(kernel, fit_intercept=intercept, max_iter=10).fit(X, y, weights(weighting, len(y), seed))
+    model = SlowClassifier(kernel, fit_intercept=intercept, max_iter=10).fit(X, y, weights(weighting, len(y), seed))
     trace = bounds.trace(model, X, y, u=np.random.default_rng(seed).normal(size=len(y)))
     assert trace.lemma_1
     assert trace.lemma_2
@@ -299,7 +312,7 @@ def test_both_lemmas_hold_at_every_mistake(kernel, seed, intercept, weighting, n
 @pytest.mark.parametrize(("name", "lemma"), [("progress", "lemma_1"), ("norm_sq_ceiling", "lemma_2")])
 def test_a_trace_tells_where_a_lemma_fails(name, lemma):
     X, y = noisy_line(0, flipped=0)
-    trace = bounds.trace(SlowPerceptron(max_iter=20).fit(X, y), X, y)
+    trace = bounds.trace(SlowClassifier(max_iter=20).fit(X, y), X, y)
     for part, holds in ((1e-12, True), (1e-6, False)):
         floor, ceiling = trace.progress_floor, trace.norm_sq
         moved = {"progress": floor * (1 - part), "norm_sq_ceiling": ceiling * (1 - part)}[name]

@@ -21,9 +21,10 @@ HYPOTHESES = ["averaged", "voted", "last", "random", "best"]
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    """So that a few dozen rows meet every way through chunks, waiting pushes and panels."""
-    for name, value in (("CHUNK", 7), ("PUSH", 6), ("PANEL", 4)):
+    """So that a few dozen rows meet every way through chunks, waiting pushes, panels, kept columns and blocks."""
+    for name, value in (("CHUNK", 7), ("PUSH", 6), ("PANEL", 4), ("KEEP", 0.0)):
         monkeypatch.setattr(onkel.dual, name, value)
+    monkeypatch.setattr(onkel.dual.Support, "BLOCK", 10)
 
 
 def whole_numbers(seed, n=60, d=4, classes=2):
@@ -50,7 +51,7 @@ exact_kernels = st.sampled_from([Linear(), Polynomial(degree=2), Polynomial(degr
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_fit_makes_the_mistakes_of_the_slow_twin(problem, kernel, intercept, epochs, cache_size, shuffle):
     seed, classes = problem
-    X, y = whole_numbers(seed, classes=classes)
+    X, y = whole_numbers(seed, n=57, classes=classes)  # 57 = 8 · 7 + 1 = 2 · 28 + 1: the last chunk has one row
     machine = KernelPerceptron(
         kernel, max_iter=epochs, fit_intercept=intercept, cache_size=cache_size, shuffle=shuffle, random_state=seed
     ).fit(X, y)
@@ -117,6 +118,7 @@ def test_one_pass_is_any_chunking_is_the_loop_of_single_examples(problem, kernel
         np.testing.assert_allclose(other.dual_coef_, whole.dual_coef_, rtol=1e-12)
         np.testing.assert_array_equal(other.intercept_, whole.intercept_)
         np.testing.assert_allclose(other.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(other._learner.squared, whole._learner.squared, rtol=1e-12)
 
 
 @given(seeds, st.sampled_from([np.float32, np.float64]), st.sampled_from([5, 31]))
@@ -130,6 +132,26 @@ def test_chunks_are_loops_for_real_data_too(seed, dtype, chunk):
         chunked.partial_fit(X[start : start + chunk], y[start : start + chunk], classes=[0, 1, 2])
     assert ledger_of(chunked, False) == ledger_of(whole, False)
     assert whole.support_vectors_.dtype == dtype
+
+
+@pytest.mark.parametrize("block", [10, 4096])
+@pytest.mark.parametrize("d", [3, 40])  # distances directly, or from norms and products
+@pytest.mark.parametrize("chunk", [1, 50])
+def test_a_support_that_grows_on_a_stream_is_that_of_a_fit(block, d, chunk, monkeypatch):
+    monkeypatch.setattr(onkel.dual.Support, "BLOCK", block)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((250, d)), rng.integers(0, 2, 250)
+    options = {"kernel": RBF(gamma=1.0 / d), "hypothesis": "last", "shuffle": False, "max_iter": 1}
+    whole, stream = KernelPerceptron(**options).fit(X, y), KernelPerceptron(**options)
+    for start in range(0, len(X), chunk):
+        part = slice(start, start + chunk)
+        if chunk == 1 and start:
+            stream.learn_one(X[start], y[start])
+        else:
+            stream.partial_fit(X[part], y[part], classes=[0, 1])
+    assert whole.n_mistakes_ > 64  # more than a first block has room for
+    assert ledger_of(stream, False) == ledger_of(whole, False)
+    np.testing.assert_allclose(stream.decision_function(X), whole.decision_function(X), atol=1e-12)
 
 
 @given(problems, st.booleans(), st.sampled_from(["dense", "csr"]), st.sampled_from(["last", "averaged"]))
@@ -283,8 +305,8 @@ def test_two_classes_found_on_the_way_are_two_known_from_the_start(seed, names, 
         np.testing.assert_allclose(known.decision_function(X), found.decision_function(X), atol=1e-12)
 
 
-@given(seeds, st.permutations([0, 1, 2, 3]), st.sampled_from([KernelPerceptron, Perceptron]))
-def test_a_late_class_starts_at_its_first_example(seed, arrival, cls):
+@given(seeds, st.permutations([0, 1, 2, 3]), st.sampled_from([KernelPerceptron, Perceptron]), st.sampled_from([13, 60]))
+def test_a_late_class_starts_at_its_first_example(seed, arrival, cls, chunk):
     X, y = whole_numbers(seed, classes=4)
     place = np.argsort(arrival)  # class c is not there before row 10 * its place
     y = np.array([c if i >= 10 * place[c] else arrival[0] for i, c in enumerate(y)])
@@ -298,13 +320,16 @@ def test_a_late_class_starts_at_its_first_example(seed, arrival, cls):
     chunked, single = (
         cls(fit_intercept=False, **({"kernel": Linear()} if cls is KernelPerceptron else {})) for _ in "ab"
     )
-    for start in range(0, len(X), 13):
-        chunked.partial_fit(X[start : start + 13], y[start : start + 13])
+    for start in range(0, len(X), chunk):
+        chunked.partial_fit(X[start : start + chunk], y[start : start + chunk])
     for x, label in zip(X, y, strict=True):
         single.learn_one(x, label)
+    norms = [guesses[-1] @ twin.K @ guesses[-1] for guesses in twin.guesses]
     for machine in (chunked, single):
         assert machine.classes_.tolist() == [0, 1, 2, 3]
         assert ledger_of(machine, False) == twin.ledger
+        if cls is KernelPerceptron:
+            np.testing.assert_allclose(machine._learner.squared[machine._labels.order], norms, rtol=1e-12)
 
 
 def test_a_class_that_was_named_but_not_seen_is_never_predicted():
@@ -332,6 +357,52 @@ def test_partial_fit_after_fit_goes_on_from_there(seed, cls):
     assert ledger_of(parts, False) == ledger_of(whole, False)
     warm = cls(warm_start=True, **options).fit(X[:30], y[:30]).fit(X[30:], y[30:])
     assert ledger_of(warm, False) == ledger_of(whole, False)
+
+
+@given(seeds, st.sampled_from([KernelPerceptron, Perceptron]), st.sampled_from(["fit", "partial_fit"]))
+def test_rows_of_no_weight_keep_their_numbers_while_learning_goes_on(seed, cls, learn):
+    X, y = whole_numbers(seed)
+    y[:2], w = [0, 1], np.random.default_rng(seed).integers(0, 2, len(y)).astype(float)
+    w[[0, 1, 29, 59]] = 1.0
+    options = {"shuffle": False, "max_iter": 1} | ({"kernel": Linear()} if cls is KernelPerceptron else {})
+    whole, parts = cls(**options).fit(X, y, sample_weight=w), cls(**options)
+    getattr(parts, learn)(X[:30], y[:30], sample_weight=w[:30])
+    parts.partial_fit(X[30:], y[30:], sample_weight=w[30:])
+    assert ledger_of(parts, False) == ledger_of(whole, False)
+    parts.learn_one(-X[0], y[0])
+    assert set(parts.mistakes_["row"]) <= {*np.flatnonzero(w).tolist(), 60}
+
+
+@pytest.mark.parametrize("cls", [KernelPerceptron, Perceptron])
+def test_a_warm_fit_may_bring_one_class_only(cls):
+    X, y = whole_numbers(0)
+    machine = cls(warm_start=True, max_iter=1, shuffle=False).fit(X, y)
+    twin = cls(max_iter=1, shuffle=False).fit(X, y).partial_fit(-X[y == 1], y[y == 1])
+    assert ledger_of(machine.fit(-X[y == 1], y[y == 1]), False) == ledger_of(twin, False)
+
+
+@given(problems, st.booleans(), st.sampled_from(["averaged", "voted", "last", "best"]), st.sampled_from([1, 3]))
+def test_a_warm_fit_goes_on_as_the_slow_twin(problem, shuffle, hypothesis, most):
+    seed, classes = problem
+    X, y = whole_numbers(seed, classes=classes)
+    y[:classes] = np.arange(classes)
+    options = {"hypothesis": hypothesis, "shuffle": shuffle, "random_state": seed, "warm_start": True}
+    machine = KernelPerceptron(Linear(), max_iter=1, **options).fit(X[:30], y[:30])
+    machine.set_params(max_iter=most).fit(X[30:], y[30:])
+    twin, epochs, mistakes = SlowPerceptron(Linear()(X), ones_against_rest(y, classes)), 0, 1
+    twin.epoch(np.random.RandomState(seed).permutation(30) if shuffle else np.arange(30))
+    random = np.random.RandomState(seed)
+    while epochs < most and mistakes:
+        epochs, mistakes = epochs + 1, twin.epoch(30 + (random.permutation(30) if shuffle else np.arange(30)))
+    assert ledger_of(machine, classes == 2) == twin.ledger
+    assert (machine.n_iter_, machine.converged_, machine.n_rounds_) == (epochs, mistakes == 0, twin.rounds)
+    assert machine.support_.tolist() == sorted({row for _, row, _, _ in twin.ledger})
+    assert machine.mistake_counts_.sum() == machine.n_mistakes_
+    scores, expected = machine.decision_function(X).reshape(len(X), -1), twin.scores(hypothesis, Linear()(X))
+    np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-9)
+    if hypothesis != "voted":
+        by_hand = X @ machine.support_vectors_.T @ machine.dual_coef_.T + machine.intercept_
+        np.testing.assert_allclose(by_hand, expected, rtol=1e-10, atol=1e-9)
 
 
 def test_the_callers_arrays_are_neither_kept_nor_changed():

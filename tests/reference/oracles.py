@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gamma, kv
+from sklearn.base import BaseEstimator
 
 from onkel.kernels import (
     RBF,
@@ -21,6 +22,7 @@ from onkel.kernels import (
     RationalQuadratic,
     Sigmoid,
 )
+from onkel.ledger import LEDGER
 
 
 def dot(x: NDArray, z: NDArray) -> float:
@@ -165,3 +167,28 @@ class SlowPerceptron:
                 case "random":  # the guess in use at a round
                     columns.append(values[int(np.searchsorted(np.cumsum(m), at_round))])
         return np.array(columns).T
+
+
+class SlowClassifier(BaseEstimator):
+    """A `SlowPerceptron` with the face of an estimator, as far as certificates look at it."""
+
+    def __init__(self, kernel: Kernel = Linear(), fit_intercept: bool = False, max_iter: int = 1) -> None:  # noqa: B008
+        self.kernel = kernel
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+
+    def fit(self, X, y, sample_weight=None):
+        y = np.asarray(y)
+        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        self.kernel_, self.classes_ = self.kernel, np.unique(y)
+        machines = np.array([1]) if len(self.classes_) == 2 else np.arange(len(self.classes_))
+        Y = np.where(y[:, None] == self.classes_[machines], 1, -1)
+        twin = SlowPerceptron(self.kernel(X), Y, bias=float(self.fit_intercept), weights=w)
+        self.n_iter_, self.converged_ = 0, False
+        while self.n_iter_ < self.max_iter and not self.converged_:
+            self.n_iter_ += 1
+            self.converged_ = twin.epoch(np.flatnonzero(w > 0)) == 0
+        self.mistakes_ = np.array(twin.ledger, dtype=LEDGER)
+        self.mistakes_["class"] = machines[self.mistakes_["class"]]
+        self.n_mistakes_, self.n_rounds_ = len(twin.ledger), twin.rounds
+        return self

@@ -6,47 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from reference.oracles import SlowClassifier
 from sklearn.svm import SVC
 
 from onkel import bounds
-from onkel.kernels import RBF, Kernel, Linear, Polynomial
-
-LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), ("step", np.float64)])
-
-
-class SlowPerceptron(BaseEstimator):
-    """The dual perceptron as the notes tell it: loops, and a ledger."""
-
-    def __init__(self, kernel: Kernel = Linear(), fit_intercept: bool = False, max_iter: int = 1) -> None:  # noqa: B008
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-
-    def fit(self, X, y, sample_weight=None):
-        y = np.asarray(y)
-        n = len(y)
-        w = np.ones(n) if sample_weight is None else np.asarray(sample_weight)
-        self.kernel_, self.classes_ = self.kernel, np.unique(y)
-        K = self.kernel(X).astype(float) + self.fit_intercept
-        machines = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        alpha = {c: [0.0] * n for c in machines}
-        ledger, self.n_rounds_, self.converged_, self.n_iter_ = [], 0, False, 0
-        while self.n_iter_ < self.max_iter and not self.converged_:
-            self.n_iter_ += 1
-            self.converged_ = True
-            for i in range(n):
-                if w[i] == 0:
-                    continue
-                self.n_rounds_ += 1
-                for c in machines:
-                    sign = 1.0 if y[i] == self.classes_[c] else -1.0
-                    if sign * sum(a * K[i, j] for j, a in enumerate(alpha[c]) if a) <= 0:
-                        alpha[c][i] += sign * w[i]
-                        ledger.append((self.n_rounds_, i, c, sign * w[i]))
-                        self.converged_ = False
-        self.mistakes_, self.n_mistakes_ = np.array(ledger, dtype=LEDGER), len(ledger)
-        return self
+from onkel.kernels import RBF, Linear, Polynomial
 
 
 def literal_bounds(y, projections, radius_sq, gamma, epochs):
@@ -81,7 +45,7 @@ def test_three_mistakes_worked_by_hand():
     5 · 10/4 = 12.5; the second epoch makes no mistake.
     """
     X, y = np.array([[2.0, 0.0], [0.0, 1.0], [1.0, -2.0]]), np.array(["yes", "yes", "no"])
-    model = SlowPerceptron(max_iter=5).fit(X, y)
+    model = SlowClassifier(max_iter=5).fit(X, y)
     assert model.mistakes_["row"].tolist() == [0, 1, 2]
     seen = bounds.certificate(model, X, y)
     assert (seen.mistakes, seen.radius_sq, seen.epochs) == (3, 5.0, 2)
@@ -107,14 +71,14 @@ def test_three_mistakes_worked_by_hand():
 def test_the_radius_is_that_of_the_squared_length():
     """Erratum: the notes' R bounds ‖x‖². For x = (±2), y = ±1, it is 4, and one mistake is all: R/γ² = 4/2²."""
     X, y = np.array([[2.0], [-2.0]]), np.array([1, -1])
-    seen = bounds.certificate(SlowPerceptron(max_iter=2).fit(X, y), X, y)
+    seen = bounds.certificate(SlowClassifier(max_iter=2).fit(X, y), X, y)
     assert seen.radius_sq == 4.0
     assert seen.margin == pytest.approx(2.0)
     assert seen.bound == pytest.approx(1.0)
     assert seen.form == "separable"
     assert seen.mistakes == 1
     assert not hasattr(seen, "radius")
-    with_one = bounds.certificate(SlowPerceptron(fit_intercept=True, max_iter=2).fit(X, y), X, y)
+    with_one = bounds.certificate(SlowClassifier(fit_intercept=True, max_iter=2).fit(X, y), X, y)
     assert with_one.radius_sq == 5.0  # K + 1
 
 
@@ -124,7 +88,7 @@ def test_the_orthogonal_sequence_attains_the_bound(radius_sq):
     exact = []
     for n in range(2, 50):
         X, y = math.sqrt(radius_sq) * np.eye(n), np.arange(n) % 2
-        model = SlowPerceptron().fit(X, y)
+        model = SlowClassifier().fit(X, y)
         seen = bounds.certificate(model, X, y)
         assert seen.mistakes == n
         assert seen.bound == pytest.approx(n, rel=1e-12)
@@ -138,7 +102,7 @@ def test_the_margin_of_an_svc_with_free_bias_gives_a_false_bound():
     """xᵢ = eᵢ, labels 7 : 1. Through the origin γ = 1/√8, and the bound is the 8 mistakes made. With a free bias γ is
     half the distance from the centre of seven points to the eighth, √(1/7 + 1)/2, and R/γ² = 4 · 7/8 = 3.5."""
     X, y = np.eye(8), np.array([1] * 7 + [-1])
-    model = SlowPerceptron().fit(X, y)
+    model = SlowClassifier().fit(X, y)
     assert model.n_mistakes_ == 8
     svc = SVC(kernel="linear", C=1e6).fit(X, y)
     run = {"mistakes": np.array([8]), "radius_sq": 1.0, "epochs": 1}
@@ -165,7 +129,7 @@ def test_the_margin_of_an_svc_with_free_bias_gives_a_false_bound():
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_is_the_least_of_the_literal_formulas_over_the_margin(seed, epochs):
     X, y = noisy_line(seed)
-    model = SlowPerceptron(max_iter=epochs).fit(X, y)
+    model = SlowClassifier(max_iter=epochs).fit(X, y)
     v = np.zeros(3)
     for entry in model.mistakes_:
         v += entry["step"] * X[entry["row"]]
@@ -229,7 +193,7 @@ def test_without_the_factor_for_the_weights_the_bound_would_be_false():
     1/√5, and R/γ² = 5; with the factor (10/0.1)² it is 50 000.
     """
     X, y, w = np.array([[1.0, 0.0], [0.6, -0.8]]), np.array([1, -1]), np.array([10.0, 0.1])
-    model = SlowPerceptron(max_iter=100).fit(X, y, w)
+    model = SlowClassifier(max_iter=100).fit(X, y, w)
     assert model.n_mistakes_ in (61, 62)
     run = {
         "mistakes": np.array([model.n_mistakes_]),
@@ -254,7 +218,7 @@ def test_without_the_factor_for_the_weights_the_bound_would_be_false():
 def test_the_averaged_guess_is_that_of_the_notes():
     """Σ m_k v_k, m_k the examples that v_k was used on, the one it failed on included."""
     X, y = noisy_line(7)
-    model = SlowPerceptron(max_iter=2).fit(X, y)
+    model = SlowClassifier(max_iter=2).fit(X, y)
     by_round = {entry["round"]: entry for entry in model.mistakes_}
     v, total = np.zeros(3), np.zeros(3)
     for t in range(1, model.n_rounds_ + 1):
@@ -270,7 +234,7 @@ def test_best_is_the_smaller_bound_of_the_two_machine_by_machine():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 2))
     y = np.digitize(X[:, 0] + 0.2 * rng.normal(size=60), [-0.5, 0.5])
-    model = SlowPerceptron(fit_intercept=True, max_iter=4).fit(X, y)
+    model = SlowClassifier(fit_intercept=True, max_iter=4).fit(X, y)
     last, averaged, best = (bounds.certificate(model, X, y, comparator=c) for c in ("last", "averaged", "best"))
     expected = [min(a.bound, b.bound) for a, b in zip(last.parts, averaged.parts, strict=True)]
     assert [part.bound for part in best.parts] == pytest.approx(expected)
@@ -287,7 +251,7 @@ def test_best_is_the_smaller_bound_of_the_two_machine_by_machine():
 def test_the_trace_is_what_every_prefix_gives_anew(kernel, intercept):
     X, y = noisy_line(1)
     w = np.random.default_rng(2).uniform(0.5, 2.0, size=len(y))
-    model = SlowPerceptron(kernel, fit_intercept=intercept, max_iter=3).fit(X, y, w)
+    model = SlowClassifier(kernel, fit_intercept=intercept, max_iter=3).fit(X, y, w)
     K = kernel(X) + intercept
     u = np.random.default_rng(4).normal(size=len(y))
     trace = bounds.trace(model, X, y, u)
@@ -321,7 +285,7 @@ def test_a_trace_computes_one_gram_block_of_the_support_and_one_product():
             super()._add_scores(x, s, A, out)
 
     X, y = noisy_line(1, n=50, flipped=10)
-    model = SlowPerceptron(max_iter=5).fit(X, y)
+    model = SlowClassifier(max_iter=5).fit(X, y)
     model.kernel_ = Counting()
     support = len(np.unique(model.mistakes_["row"]))
     assert model.n_mistakes_ > support
