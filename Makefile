@@ -33,6 +33,7 @@ bench: $(VENV)/installed  ## measures onkel beside its peers; prints a table, wr
 	$(BIN)/python -m pip install --quiet -e ".[bench]" --no-build-isolation
 	$(BIN)/python benchmarks/products.py
 	$(BIN)/python benchmarks/perceptron.py
+	$(BIN)/python benchmarks/online.py
 
 format: $(VENV)/installed  ## formats the code
 	$(BIN)/ruff check --fix .

@@ -187,14 +187,22 @@ template <class T> void bind_online(nb::module_& m) {
                                 n, n + 1, n + 2, n + 3, n + 4, squared.data(), places.data(), places.data() + 1, random.data()};
         const onkel::Settings s{onkel::Rule(rule), onkel::Policy(policy), settings[0], settings[1], settings[2],
                                 settings[3], settings[4], root_schedule, intercept};
-        onkel::online_pass(memory, s, y.data(), w.data(), margin.data(), offset.data(), t, F.data(), steps.data(),
-                           counts.data());
+        return onkel::online_pass(memory, s, y.data(), w.data(), margin.data(), offset.data(), t, F.data(),
+                                  steps.data(), counts.data());
       },
       "rule"_a, "policy"_a, "settings"_a, "root_schedule"_a, "intercept"_a, "K"_a.noconvert(), "own"_a.noconvert(),
       "among"_a.noconvert().none(), "A"_a.noconvert(), "squares"_a.noconvert(), "holds"_a.noconvert(),
       "base"_a.noconvert().none(), "squared"_a.noconvert(), "numbers"_a.noconvert(), "places"_a.noconvert(), "random"_a.noconvert(),
       "y"_a.noconvert(), "w"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "t"_a, "F"_a.noconvert(),
       "steps"_a.noconvert(), "counts"_a.noconvert());
+  m.def(
+      "project_rows",
+      [](In2<double> L, int64_t size, In2<T> K, Out2<double> Z, int threads) {
+        const nb::gil_scoped_release released;
+        onkel::project_rows(L.data(), int64_t(L.shape(1)), size, K.data(), int64_t(K.shape(0)), int64_t(K.shape(1)),
+                            Z.data(), threads);
+      },
+      "L"_a.noconvert(), "size"_a, "K"_a.noconvert(), "Z"_a.noconvert(), "threads"_a);
   m.def(
       "project_pass",
       [](double eta, double least, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> own, Out2<double> Z,
@@ -275,6 +283,13 @@ NB_MODULE(_native, m) {
   bind_passes<double>(m);
   bind_online<float>(m);
   bind_online<double>(m);
+  m.def(
+      "coefficients",
+      [](In2<double> L, In2<double> B, Out2<double> A) {
+        const nb::gil_scoped_release released;
+        onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(A.shape(0)), B.data(), int64_t(A.shape(1)), A.data());
+      },
+      "L"_a.noconvert(), "B"_a.noconvert(), "A"_a.noconvert());
   m.def(
       "apply_map",
       [](int map, const std::vector<double>& params, Out1<float> values) {

@@ -88,6 +88,10 @@ struct Target {
   int64_t (*share64)(const Job<double>&, int64_t threads);
   void (*map32)(Map, const double* params, float* values, int64_t n);    // in place, for tests
   void (*map64)(Map, const double* params, double* values, int64_t n);
+  int64_t (*solve_rows)();  // how many rows `solve` takes side by side
+  void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // solve.h
+  void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
+  void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* left, double* a, int64_t apart);
 };
 
 }  // namespace onkel

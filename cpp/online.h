@@ -201,12 +201,14 @@ template <class T> void settle_scale(Memory<T>& m) {
 
 // Given y (b, c), NaN where a machine does not look, w (b); margin (c) and offset (c) of NORMA, round
 // t before the chunk. Results: scores F (b, c) before each example was learned, steps (b, c); counts
-// of mistakes (y f <= 0) and of updates are added to counts[0] and [1].
+// of mistakes (y f <= 0) and of updates are added to counts[0] and [1]. Returns whether any row was put
+// into a slot.
 template <class T>
-void online_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
+bool online_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
                  int64_t t, double* F, double* steps, int64_t* counts) {
   const bool norma = s.rule >= Rule::kSoftMargin, signs = s.rule <= Rule::kPa2 || s.rule == Rule::kSoftMargin;
   const bool grows = s.rule == Rule::kEpsilonInsensitive;  // an error widens its margin
+  bool taken = false;
   for (int64_t i = 0; i < m.b; ++i, y += m.c, F += m.c, steps += m.c) {
     const double eta = s.root_schedule ? s.eta / std::sqrt(double(t + i + 1)) : s.eta;
     const double kxx = double(m.own[i * m.b + i]);
@@ -227,6 +229,7 @@ void online_pass(Memory<T>& m, const Settings& s, const double* y, const double*
     if (norma && s.lambda > 0) *m.scale *= 1 - eta * s.lambda;
     if (*m.scale < kSmallScale) settle_scale(m);
     if (!any) continue;
+    taken = true;
     switch (s.policy) {
       case Policy::kGrow: put(m, (*m.size)++, i, steps); break;
       case Policy::kOldest: put(m, next_slot(m), i, steps); break;
@@ -238,6 +241,7 @@ void online_pass(Memory<T>& m, const Settings& s, const double* y, const double*
     }
     if (*m.scale < kSmallScale) settle_scale(m);
   }
+  return taken;
 }
 
 }  // namespace onkel

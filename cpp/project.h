@@ -8,14 +8,39 @@
 // asks. Orabona, Keshet and Caputo 2009 keep K_S^-1 instead.
 #pragma once
 #include <cmath>
+#include <vector>
 
 #include "online.h"
+#include "parallel.h"
 
 namespace onkel {
 
-// z_t for t in [from, to): forward substitution, L (., cap) row by row.
-template <class T> void substitute(const double* L, int64_t cap, const T* k, int64_t from, int64_t to, double* z) {
-  for (int64_t t = from; t < to; ++t) z[t] = (double(k[t]) - dot(L + t * cap, z, t)) / L[t * cap + t];
+// The first m components of every row's projection: Z L' = K, K (b, ld) and Z (b, ld).
+template <class T>
+void project_rows(const double* L, int64_t ld, int64_t m, const T* K, int64_t b, int64_t cap, double* Z, int threads) {
+  const Target& target = current_target();
+  const int64_t width = target.solve_rows(), groups = (b + width - 1) / width;
+  if (threads > groups) threads = int(groups);
+  std::vector<std::vector<double>> memory;  // allocated here: a thread must not throw
+  for (int i = 0; i < threads; ++i) memory.emplace_back(size_t(m * width));
+  in_parallel(groups, threads, [&](int64_t group, int thread) {
+    double* z = memory[size_t(thread)].data();
+    const int64_t first = group * width, rows = b - first < width ? b - first : width;
+    for (int64_t t = 0; t < m; ++t)
+      for (int64_t r = 0; r < width; ++r) z[t * width + r] = r < rows ? double(K[(first + r) * cap + t]) : 0.0;
+    target.solve(L, ld, m, z);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t t = 0; t < m; ++t) Z[(first + r) * cap + t] = z[t * width + r];
+  });
+}
+
+// A (m, c): L' A = B, with B (c, cap).
+inline void coefficients(const double* L, int64_t cap, int64_t m, const double* B, int64_t c, double* A) {
+  std::vector<double> left;
+  for (int64_t o = 0; o < c; ++o) {
+    left.assign(B + o * cap, B + o * cap + m);
+    current_target().substitute_back(L, cap, m, left.data(), A + o, c);
+  }
 }
 
 struct Projection {
@@ -39,7 +64,8 @@ void project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
   for (int64_t i = 0; i < b; ++i, y += c, F += c, steps += c) {
     double* z = Z + i * cap;
     const int64_t m = *size;
-    substitute(L, cap, K + i * cap, known, m, z);
+    for (int64_t t = known; t < m; ++t) z[t] = double(K[i * cap + t]);
+    current_target().substitute(L, cap, known, m, z);
     const double kxx = double(own[i * b + i]), inside = dot(z, z, m), delta_sq = positive(kxx - inside);
     bool erred = false, any = false;
     for (int64_t o = 0; o < c; ++o) {

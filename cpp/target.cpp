@@ -1,6 +1,7 @@
 // One SIMD target: this file is compiled once per target, with ONKEL_TARGET its name and the
 // compiler's flags its instructions (CMakeLists.txt). Only the table leaves it.
 #include "product.h"
+#include "solve.h"
 
 #define ONKEL_STRING2(x) #x
 #define ONKEL_STRING(x) ONKEL_STRING2(x)
@@ -39,6 +40,10 @@ const Target target = {ONKEL_STRING(ONKEL_TARGET),
                        share_rows<float>,
                        share_rows<double>,
                        apply_map<float>,
-                       apply_map<double>};
+                       apply_map<double>,
+                       solve_rows,
+                       solve,
+                       substitute,
+                       substitute_back};
 
 }}  // namespace onkel::ONKEL_TARGET

@@ -12,7 +12,6 @@ Without a budget the slots are the part's own, and the support of the parts befo
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from onkel.kernels.tiles import fill
 from onkel.ledger import Window
 from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
 
-__all__ = ["Bounded", "Slots", "as_targets"]
+__all__ = ["Bounded", "Slots", "as_targets", "parts_of"]
 
 CHUNK = 256  # rows that are learned on one set of kernel values
 SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
@@ -41,6 +40,11 @@ def as_targets(y: NDArray) -> NDArray[np.float64]:
     if not y.all():
         targets[y == 0] = np.nan
     return targets
+
+
+def parts_of(learner: Any) -> dict[str, Any]:
+    """Everything that a learner is, what changes copied."""
+    return {name: value.copy() if hasattr(value, "copy") else value for name, value in vars(learner).items()}
 
 
 class Slots:
@@ -65,6 +69,18 @@ class Slots:
         index = np.arange(max(old, int(slots.max()) + 1))
         index[slots] = old + np.arange(len(slots))
         self.rows = both[index]
+
+    def put_one(self, slot: int, x: Rows) -> None:
+        """The same for one row."""
+        if isinstance(self.rows, GrowingRows) and isinstance(x, VectorRows):
+            self.rows.put_one(slot, x)
+        else:
+            self.put(np.array([slot]), x)
+
+    def copy(self) -> Slots:
+        twin = Slots()
+        twin.rows = self.rows.copy() if isinstance(self.rows, GrowingRows) else self.rows
+        return twin
 
     def widen(self, n_features: int) -> None:
         if self.rows is not None:
@@ -110,6 +126,7 @@ class Bounded:
         self.ledger, self.rounds = Window(window), 0
         self.model: Any = None  # what the estimator last made of this state
         self._settings = self._native_settings()
+        self._one: tuple[NDArray, ...] | None = None  # room for the numbers of one example
 
     def _native_settings(self) -> tuple[Any, ...] | None:
         """Rule, policy and numbers as the core takes them; None where it does not know them."""
@@ -178,7 +195,7 @@ class Bounded:
 
     def mark(self) -> Any:
         """What `back_to` needs to undo all learning from now on."""
-        return copy.deepcopy(vars(self) | {"model": None})
+        return parts_of(self)
 
     def back_to(self, mark: Any) -> None:
         vars(self).update(mark)
@@ -194,6 +211,8 @@ class Bounded:
     ) -> NDArray[np.float64]:
         """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
         y = as_targets(y)
+        if len(x) == 1 and self.policy.budget is not None and self._settings is not None:
+            return self._learn_one(x, y, w, numbers)
         if len(x) <= CHUNK:
             return self._learn(x, y, w, numbers)
         parts = [slice(start, start + CHUNK) for start in range(0, len(x), CHUNK)]
@@ -204,29 +223,76 @@ class Bounded:
         memory, base = self._memory(x)
         F, steps = np.empty((b, self.machines)), np.empty((b, self.machines))
         if self._settings is not None:
-            numbers_in_place = (memory.squared, memory.numbers, memory.places, memory.random)
-            arrays = (memory.K, memory.own, memory.among, memory.A, memory.squares, memory.holds, base)
-            targets = (y, w, self.margin, self.offset, self.rounds, F, steps, self.counts)
-            _native.online_pass(*self._settings, *arrays, *numbers_in_place, *targets)
+            any_taken = self._pass(memory.K, memory.own, memory.A, memory.squares, memory.holds, base, y, w, F, steps)
         else:
-            self._learn_here(memory, base, y, w, F, steps)
+            any_taken = self._learn_here(memory, base, y, w, F, steps)
         self.rounds += b
+        if not any_taken:
+            return F
+        self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), numbers)
         taken = (memory.holds >= 0).nonzero()[0]
-        if len(taken):
-            self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), numbers)
-            rows = memory.holds[taken]
-            new = x[rows] if b > 1 else x
-            if budget is None:
-                if self.state[1] < SMALL_SCALE:  # the shrinking of what was learned before
-                    self.past.coef[...] *= self.state[1]
-                    self.state[1] = 1.0
-                coef = np.ascontiguousarray(memory.A[:, : len(taken)].T) / self.state[1]
-                self.past.add(new, coef, np.zeros_like(coef), numbers[rows])
-                self.places[0] = 0
-            else:
-                self.slots.put(taken, new)
-                self.numbers_of[taken] = numbers[rows]
+        rows = memory.holds[taken]
+        new = x[rows] if b > 1 else x
+        if budget is None:
+            if self.state[1] < SMALL_SCALE:  # the shrinking of what was learned before
+                self.past.coef[...] *= self.state[1]
+                self.state[1] = 1.0
+            coef = np.ascontiguousarray(memory.A[:, : len(taken)].T) / self.state[1]
+            self.past.add(new, coef, np.zeros_like(coef), numbers[rows])
+            self.places[0] = 0
+        else:
+            self.slots.put(taken, new)
+            self.numbers_of[taken] = numbers[rows]
         return F
+
+    def _learn_one(
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray
+    ) -> NDArray[np.float64]:
+        """The same for one example under a budget, on arrays that are there already."""
+        if self._one is None or self._one[0].dtype != x.dtype or self._one[3].shape[1] != self.machines:
+            memory, _ = self._memory(x)
+            self._one = memory.K, memory.own, memory.holds, np.empty((1, self.machines)), np.empty((1, self.machines))
+        K, own, holds, F, steps = self._one
+        size = int(self.places[0])
+        if size:
+            assert self.slots.rows is not None
+            self.kernel._gram(x, self.slots.rows, K[:, :size])
+        own[0, 0] = self.kernel._diag(x)[0]
+        taken = self._pass(K, own, self.A, self.squares, holds, None, y, w, F, steps)
+        self.rounds += 1
+        if taken:
+            slot = int(holds.argmax())
+            holds[slot] = -1
+            self.ledger.add(steps, np.array([self.rounds]), numbers)
+            self.slots.put_one(slot, x)
+            self.numbers_of[slot] = numbers[0]
+        return F.copy()
+
+    def _pass(
+        self,
+        K: NDArray,
+        own: NDArray,
+        A: NDArray[np.float64],
+        squares: NDArray[np.float64],
+        holds: NDArray[np.int64],
+        base: NDArray[np.float64] | None,
+        y: NDArray[np.float64],
+        w: NDArray[np.float64],
+        F: NDArray[np.float64],
+        steps: NDArray[np.float64],
+    ) -> bool:
+        """The pass in the core; whether any row was put into a slot."""
+        assert self._settings is not None
+        rule, policy, numbers, root_schedule, intercept = self._settings
+        places, random, t = self.places, self.random, self.rounds
+        # fmt: off
+        return _native.online_pass(
+            rule, policy, numbers, root_schedule, intercept,
+            K, own, self.among, A, squares, holds, base,
+            self.squared, self.state, places, random,
+            y, w, self.margin, self.offset, t, F, steps, self.counts,
+        )
+        # fmt: on
 
     def _memory(self, x: Rows) -> tuple[Memory, NDArray[np.float64] | None]:
         """The kernel values of a part, and the scores of the support that is in no slot."""
@@ -259,7 +325,7 @@ class Bounded:
         w: NDArray[np.float64],
         F: NDArray[np.float64],
         steps: NDArray[np.float64],
-    ) -> None:
+    ) -> bool:
         """online.h, online_pass, for any rule and any policy."""
         rule, norma, state = self.rule, self.norma, memory.numbers
         widens = rule.step is epsilon_insensitive
@@ -284,6 +350,7 @@ class Bounded:
                 self._settle(memory)
             if steps[i].any():
                 self.policy.take(memory, Example(i, steps[i], F[i], y[i], float(w[i])))
+        return bool(steps.any())
 
     @staticmethod
     def _settle(memory: Memory) -> None:

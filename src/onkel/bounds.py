@@ -11,6 +11,7 @@ Here estimators and their rows come in, and are turned into numbers. What follow
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -21,13 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 from onkel import gram
 from onkel.checks import check_integer, check_number, check_weights
 from onkel.conflicts import conflicts
-from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
+from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
-from onkel.kernels.rows import ObjectRows, Rows, VectorRows
+from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
 from onkel.theorem import SHOWN, TOLERANCE, Certificate, Floats, certify, count, together, uncertified, why_not
 
 __all__ = ["Certificate", "ErrorBound", "Trace", "certificate", "certify", "generalization", "trace", "uncertified"]
 
+MAX_EXAMINED = 500  # rows of a precomputed matrix whose eigenvalues a fit looks at
 MAX_CHECKED = 2000  # support rows whose Gram matrix is examined where a kernel's validity is unknown
 
 # ---------------------------------------------------------------- of a fitted estimator
@@ -89,6 +91,11 @@ def _open(estimator: Any, X: Any, y: Any, who: str) -> _Run:
         if not hasattr(estimator, name):
             kind = type(estimator).__name__
             raise KindError(f"{who}: estimator must keep a ledger of its mistakes, mistakes_; {kind} has no {name}.")
+    if hasattr(estimator, "n_updates_"):
+        raise KindError(
+            f"{who}: estimator must be a perceptron, whose updates are its mistakes; {type(estimator).__name__} takes "
+            "other steps, and keeps the last ones only. Its certificate_ says what is known of its mistakes."
+        )
     kernel = getattr(estimator, "kernel_", Linear())  # a perceptron in primal form has none
     rows = prepare(kernel, X, itself=True)
     n, width = len(rows), getattr(estimator, "n_features_in_", None)
@@ -202,6 +209,28 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     best = together([min(parts, key=lambda part: part.bound or 0.0) for parts in by_machine])
     separates = best.margin is not None and best.margin > 0
     return best if separates else replace(best, conflict=run.conflict(kept))
+
+
+def check_gram(rows: GramRows, who: str) -> bool | None:
+    """Whether a precomputed matrix is positive semi-definite, None if it is too large to tell; it must be symmetric."""
+    assert rows.block is not None
+    K = rows.block if len(rows) == rows.block.shape[1] else rows.read(rows)  # rows of weight 0 are gone, columns not
+    asymmetry = float(np.abs(K - K.T).max())
+    if asymmetry > 1e-5 * float(np.abs(K).max()):
+        raise GramError(
+            f"{who}: a precomputed Gram matrix must be symmetric; got K_ij and K_ji that differ by {asymmetry:.3g}. "
+            "Take (K + K.T) / 2 if that is what you mean; onkel.gram.check(K) tells more."
+        )
+    if len(rows) > MAX_EXAMINED:
+        return None
+    psd = gram.check(K).psd
+    if not psd:
+        warnings.warn(
+            f"{who}: the precomputed Gram matrix is not positive semi-definite, so no theorem on the mistakes holds. "
+            "onkel.gram.nearest_psd(K) repairs it.",
+            stacklevel=6,
+        )
+    return psd
 
 
 # ---------------------------------------------------------------- the lemmas, mistake by mistake

@@ -16,7 +16,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-
 __all__ = ["BasicForgetron", "Forgetron", "Grow", "Memory", "Oldest", "Policy", "Random", "Replace"]
 
 
@@ -48,7 +47,7 @@ class Memory:
 
     @property
     def full(self) -> bool:
-        return self.size == self.A.shape[1]
+        return bool(self.size == self.A.shape[1])
 
     def weights(self, slot: int) -> NDArray[np.float64]:
         """(machines,) of a slot."""
@@ -195,7 +194,7 @@ class BasicForgetron(Forgetron):
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
         (i, steps, f, *_), squared, B = new, memory.squared, memory.A.shape[1]
         squared += 2 * steps * f + steps * steps * float(memory.own[i, i])
-        phi = min((B + 1) ** (-1 / (2 * (B + 1))), forgetron_radius(B) / math.sqrt(squared.max()))
+        phi = min(float((B + 1) ** (-1 / (2 * (B + 1)))), forgetron_radius(B) / math.sqrt(squared.max()))
         if memory.full:
             r = int(memory.places[1])
             alpha, after = memory.weights(r), memory.scores_of(r) + steps * float(memory.K[i, r])

@@ -101,8 +101,15 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
         self.classes_ = self._labels.classes
         random = check_random_state(self.random_state)
         run = self._new_run(rows, targets, weights, numbers)
-        options = {"max_iter": self.max_iter, "shuffle": bool(self.shuffle), "who": self._who, "verbose": self.verbose}
-        self.n_iter_, self.converged_, interrupted = run_epochs(run, len(rows), random, **options)
+        self.n_iter_, self.converged_, interrupted = run_epochs(
+            run,
+            len(rows),
+            random,
+            max_iter=self.max_iter,
+            shuffle=bool(self.shuffle),
+            who=self._who,
+            verbose=self.verbose,
+        )
         self._draw = random.uniform()  # of the random hypothesis
         self._learner = run.learner()
         self._after_fit(run, y, interrupted is not None)

@@ -45,7 +45,7 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
         """Refuses parameters that cannot be used."""
 
     def _admit(self, rows: Rows) -> None:
-        """Refuses examples that this estimator cannot learn from."""
+        """Refuses examples that this estimator, which has its kernel, cannot learn from."""
 
     def _kernel_in(self, fresh: bool = False) -> Kernel:
         """A kernel that takes what this estimator takes; `fresh`: before a new fit, by its parameters."""
@@ -65,7 +65,8 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
             )
         if kernel.takes == "objects":
             rows = prepare(kernel, X)
-            self._admit(rows)
+            if not reset:
+                self._admit(rows)
             if targets == "none":
                 return rows, None
             y = np.asarray(y, dtype=np.float64 if targets == "numbers" else None)
@@ -81,9 +82,10 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
         rows = prepare(kernel, X, itself=kernel.takes == "gram")
         if not reset and isinstance(rows, VectorRows):
             rows = rows.astype(self._dtype)
-        self._admit(rows)
         if reset:
             self.__dict__.pop("_columns", None)  # of an earlier run on dicts
+        else:
+            self._admit(rows)
         return rows, y
 
     def _enter_to_predict(self, X: Any) -> Any:
@@ -218,6 +220,7 @@ class KernelDoor(Door):
         else:
             gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
         self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._who)
+        self._admit(rows)
         return self.kernel_
 
 

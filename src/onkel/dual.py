@@ -29,6 +29,7 @@ from onkel._core import PANEL_BYTES, _native, aligned_empty, thread_count
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Panels, Rows, VectorRows
 from onkel.kernels.tiles import add_scores, fill
+from onkel.kernels.vector import refreshed
 from onkel.ledger import Ledger
 
 __all__ = ["Epochs", "Online", "Support"]
@@ -306,6 +307,14 @@ class Support:
                 add_scores(kernel, x, block, part, out)
             start += len(block)
 
+    def copy(self) -> Support:
+        """The same vectors and weights, to go on from."""
+        twin = Support(self._coef.shape[1])
+        last = [b.copy() if isinstance(b, GrowingRows) else b for b in self.blocks[-1:]]
+        twin.blocks, twin._size = [*self.blocks[:-1], *last], self._size
+        twin._coef, twin._moment, twin._numbers = self._coef.copy(), self._moment.copy(), self._numbers.copy()
+        return twin
+
     def mark(self) -> Any:
         """What `back_to` needs to forget everything that is added from now on."""
         last = len(self.blocks[-1]) if self.blocks else 0
@@ -370,11 +379,27 @@ class GrowingRows(VectorRows):
             values[: len(self._values)] = self._values
             values[len(self._values) :] = 0
             self._values = values
-        self._room[slots] = s.dense()
-        self._norms[slots] = s.squared_norms()
+        self._room[slots], self._norms[slots] = s.dense(), s.squared_norms()
         self._values[slots // width, :, slots % width] = s.dense()
         self._dense = self._room[:new]
         self._kept.clear()
+
+    def put_one(self, slot: int, s: VectorRows) -> None:
+        """The same for one row, fast where the place is there already."""
+        if slot >= len(self):
+            self.put(np.array([slot]), s)
+            return
+        width, row = self._values.shape[2], s.dense()[0]
+        self._room[slot], self._norms[slot] = row, s.squared_norms()[0]
+        self._values[slot // width, :, slot % width] = row
+        self._kept = refreshed(self._kept, slot, s)
+
+    def copy(self) -> GrowingRows:
+        """The same rows in memory of their own."""
+        twin = GrowingRows(self.n_features, self.dtype)
+        if len(self):
+            twin.append(self)
+        return twin
 
     def truncate(self, size: int) -> None:
         """Forgets the rows from `size` on."""

@@ -108,13 +108,13 @@ class Labels:
             y[: here[0] if len(here) else len(y), machine] = 0
         return y
 
-    def target(self, label: Any) -> NDArray[np.int8]:
+    def target(self, label: Any) -> NDArray[np.float64]:
         """(1, machines) of ±1 for one label that was seen before."""
         place = self._index[label]
         if self.machines == 1:
-            return np.array([[1 if place == 0 else -1]], dtype=np.int8)
-        y = np.full((1, self.machines), -1, dtype=np.int8)
-        y[0, place] = 1
+            return np.array([[1.0 if place == 0 else -1.0]])
+        y = np.full((1, self.machines), -1.0)
+        y[0, place] = 1.0
         return y
 
     def unseen(self) -> NDArray[np.bool_]:

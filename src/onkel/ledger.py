@@ -47,6 +47,10 @@ class Ledger:
 
     def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         """Takes a chunk's steps (b, machines), 0 where a machine did not err."""
+        if steps.size == 1 and self._count < len(self._entries):  # one by one it should be quick
+            self._entries[self._count] = (rounds[0], rows[0], 0, steps[0, 0])
+            self._count += int(steps[0, 0] != 0)
+            return
         chunk, machine = np.nonzero(steps)
         end = self._count + len(chunk)
         if end > len(self._entries):
@@ -79,6 +83,11 @@ class Window(Ledger):
             extra = self._count - self.size
             self._entries[: self.size] = self._entries[extra : self._count].copy()
             self._count, self._dropped = self.size, self._dropped + extra
+
+    def copy(self) -> Window:
+        twin = Window(self.size)
+        twin._entries, twin._count, twin._dropped = self._entries.copy(), self._count, self._dropped
+        return twin
 
     @property
     def entries(self) -> NDArray[Any]:

@@ -63,7 +63,8 @@ class _Norma(InSlots):
         nu = None if self.nu is None else float(self.nu)
         norma = Regularised(float(self.eta), float(self.lam), nu, self.schedule, intercept)
         policy = Grow() if self.budget is None else Oldest(self.budget)
-        return Bounded(self._resolve(rows), machines, Rule(step, signs=signs), policy, norma=norma, margin=float(margin))
+        rule = Rule(step, signs=signs)
+        return Bounded(self._resolve(rows), machines, rule, policy, norma=norma, margin=float(margin))
 
     @property
     def truncation_error_(self) -> float:
@@ -103,7 +104,7 @@ class NormaClassifier(_Norma, InSlotsClassifier):
 
     Attributes
     ----------
-    As in `Forgetron`, without `shrink_` and `forgotten_`; and
+    As in `Forgetron`, without `shrink_` and `forgotten_`; `certificate_` says why there is none; and
     rho_ : ρ of each machine.
     truncation_error_ : what dropping old examples can have changed a score by.
 
@@ -163,6 +164,11 @@ class NormaClassifier(_Norma, InSlotsClassifier):
     def _new_learner(self, rows: Rows, machines: int) -> Bounded:
         intercept = bool(self.fit_intercept)
         return self._bounded(rows, machines, rules.soft_margin, self.rho, signs=True, intercept=intercept)
+
+    _hard = False
+
+    def _why_uncertified(self) -> str:
+        return "the theorem on NORMA is about its regularised loss, not about its mistakes"
 
     @property
     def rho_(self) -> NDArray[np.float64]:
@@ -387,7 +393,7 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
         """+1 for inliers, −1 for outliers."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def predict_one(self, x: Any) -> int | None:  # type: ignore[override]
+    def predict_one(self, x: Any) -> int | None:
         """+1 or −1 for one example, or None before any learning."""
         score = super().predict_one(x)
         return None if score is None else 1 if score >= self.offset_ else -1

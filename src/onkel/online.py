@@ -14,19 +14,22 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from onkel import bounds, rules
 from onkel import budget as budgets
-from onkel import rules
 from onkel.bounded import Bounded
 from onkel.checks import check_integer, check_number
 from onkel.classifier import OnlineClassifier
 from onkel.door import KernelDoor
 from onkel.errors import ParameterError, ValuesError
-from onkel.kernels.rows import Rows
+from onkel.estimator import warn_of_conflicts
+from onkel.kernels import Kernel, Precomputed, expand
+from onkel.kernels.rows import GramRows, Rows, VectorRows
 from onkel.model import Expansion, support_data
 from onkel.passes import Passes
 from onkel.projection import Projected
 from onkel.regressor import OnlineRegressor
 from onkel.rules import Rule
+from onkel.theorem import FORGETRON_LEAST, Theorem, forgetron_theorem, pa_theorem, why_not
 
 __all__ = [
     "BudgetPerceptron",
@@ -47,6 +50,7 @@ class InSlots(KernelDoor):
     """What every learner in bounded memory tells of itself; a mixin."""
 
     _learner: Any
+    random_state: Any
 
     def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """Machines' columns as the user knows them."""
@@ -57,7 +61,7 @@ class InSlots(KernelDoor):
             check_integer(budget, "budget", self._who, at_least=1)
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))  # type: ignore[attr-defined]
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     @property
     def n_mistakes_(self) -> int:
@@ -130,19 +134,100 @@ class InSlots(KernelDoor):
         found: NDArray[np.float64] = self._learner.scores(row)
         return found
 
-    def _resolve(self, rows: Rows) -> Any:
+    def _resolve(self, rows: Rows) -> Kernel:
         self._nothing = rows[:0]
-        return super()._resolve(rows)
+        kernel = super()._resolve(rows)
+        self._is_psd = kernel.is_psd
+        if isinstance(rows, GramRows):
+            examined = bounds.check_gram(rows, self._who)
+            # what was examined is not the matrix of a kernel that is made of the given one, such as −K
+            self._is_psd = examined if isinstance(kernel, Precomputed) else kernel.is_psd
+        return kernel
 
 
 class InSlotsClassifier(InSlots, OnlineClassifier):
-    """A classifier in bounded memory; not for use by itself."""
+    """A classifier in bounded memory; not for use by itself.
+
+    A subclass with a theorem on its mistakes gives `_theorem`; one without says so in `_why_uncertified`.
+    """
+
+    _hard: bool = True  # whether it learns until no example is wrong, which equal rows with different labels prevent
+
+    def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:
+        if self._hard and self.max_iter > 1 and not self.converged_ and not interrupted:
+            warn_of_conflicts(run.rows, y, self._who)
+
+    def _why_uncertified(self) -> str:
+        """Why there is no theorem on the mistakes, whatever the data; empty where there is one."""
+        return ""
+
+    def _theorem(self, radius_sq: float) -> Theorem:
+        """The theorem on the mistakes where k(x, x) ≤ radius_sq and all weights are 1."""
+        raise NotImplementedError
 
     def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._labels.out(coef)
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Passes:
         return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
+
+    # ---------------------------------------------------------------- the certificate
+
+    def _epochs_new(
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+    ) -> KeyboardInterrupt | None:
+        interrupted = super()._epochs_new(rows, y, weights, numbers)
+        self._certified: tuple[int, bounds.Certificate] | None = None
+        if interrupted is None and not self._why_uncertified():
+            try:
+                self._certified = self.n_rounds_, self._certify(rows, y, weights, numbers)
+            except KeyboardInterrupt as stop:  # what was learned stays
+                interrupted = stop
+        return interrupted
+
+    def _certify(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray) -> bounds.Certificate:
+        """The mistakes of a fit against the theorem, with what was learned as the comparator."""
+        radius_sq = float(self.kernel_._diag(rows).max())
+        run = (self.n_mistakes_, radius_sq, self.n_iter_)
+        if (weights != 1).any():
+            return bounds.uncertified(*run, "the theorem is about weights of 1; others change the steps")
+        if self._is_psd is not True:
+            return bounds.uncertified(*run, why_not(self._is_psd))
+        model = self._expansion()
+        F, squared = np.zeros((len(rows), self._learner.machines)), 0.0
+        if len(model.support):
+            F = expand(self.kernel_, rows, model.support, model.coef)
+            squared = (model.coef * F[np.searchsorted(numbers, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
+        targets = self._labels.targets(self._labels.index(y, self._who), self._labels.machines)
+        seen = bounds.certify(  # all machines as one
+            mistakes=np.array([self.n_mistakes_]),
+            margins=(targets * F).reshape(-1, 1),
+            norms=np.sqrt(np.maximum(0.0, [squared])),
+            radius_sq=radius_sq,
+            epochs=self.n_iter_,
+            comparator="what was learned",
+            theorems=(self._theorem(radius_sq),),
+        )
+        if self._theorem(radius_sq).separable and not (seen.margin or 0.0) > 0:
+            reason = f"no separator found in {self.n_iter_} epoch(s), and the theorem is about rows that have one"
+            return bounds.uncertified(*run, reason)
+        return seen
+
+    @property
+    def certificate_(self) -> bounds.Certificate:
+        """After `fit` the mistakes of all machines against the theorem; where there is none, why."""
+        check_is_fitted(self, "_learner")
+        reason = self._why_uncertified()
+        if reason:
+            return bounds.uncertified(self.n_mistakes_, None, self.n_iter_, reason)
+        certified = self.__dict__.get("_certified")
+        if certified is None or certified[0] != self.n_rounds_:
+            raise AttributeError(
+                "certificate_ is there after a fit that was neither interrupted nor a warm start; the examples of "
+                "online learning are not kept, so that nothing can be compared on them"
+            )
+        found: bounds.Certificate = certified[1]
+        return found
 
     @property
     def mistakes_(self) -> NDArray[Any]:
@@ -167,7 +252,8 @@ class Forgetron(InSlotsClassifier):
     the damage done so far, Q, within (15/32) M for M mistakes, and with that the mistake bound. The
     basic one is min{(B+1)^(−1/(2(B+1))), U/‖f′‖}, U = ¼ √((B+1)/ln(B+1)), at every mistake.
 
-    Needs k(x, x) ≤ 1, as RBF and every ``kernel.normalized()`` have it. With more than two classes one machine
+    Needs k(x, x) ≤ 1, as RBF and every ``kernel.normalized()`` have it. Equal rows with different labels, on which no
+    function is right, are warned of after a `fit` that did not end by itself. With more than two classes one machine
     for each against the rest, on one support, with one φ, M and Q.
 
     Parameters
@@ -189,13 +275,14 @@ class Forgetron(InSlotsClassifier):
     n_mistakes_, n_updates_, n_rounds_ : mistakes and updates of all machines; examples seen, epochs counted.
     mistakes_ : the last updates; older ones are only counted.
     shrink_, forgotten_ : the last φ, and Q.
+    certificate_ : after `fit`, the mistakes against the theorem (`onkel.bounds`): budget ≥ 83 and weights of 1 only.
     classes_, kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_ : as usual.
 
     Learns one example at a time, too: `partial_fit`, `learn_one`, `predict_one`. Classes may turn up
     late there: a late class's machine starts at its first example.
 
     Cost: an example takes `budget` kernel values, a mistake budget × machines multiply-adds more; memory
-    budget × (features + budget).
+    budget × (features + budget). The certificate takes as many kernel values as one epoch.
 
     >>> from onkel import Forgetron
     >>> machine = Forgetron(gamma=1.0, budget=2, shuffle=False, max_iter=1)
@@ -245,17 +332,33 @@ class Forgetron(InSlotsClassifier):
         one_of(self.variant, "variant", self.POLICIES, self._who)
 
     def _admit(self, rows: Rows) -> None:
-        kernel = self.kernel_ if hasattr(self, "_learner") else self._kernel_in(fresh=True)
-        largest = float(kernel._diag(rows).max())
+        if self.kernel_._within_one:
+            return
+        largest = float(self.kernel_._diag(rows).max())
         if largest > 1 + 1e-6:
             raise ValuesError(
                 f"{self._who} needs a kernel with k(x, x) <= 1; got {largest:.6g}. "
                 "Use kernel.normalized(), such as Polynomial(degree=3).normalized(), or RBF."
             )
 
+    def _light_row(self, x: Any, *, grow: bool = False) -> Rows:
+        row = super()._light_row(x, grow=grow)
+        if grow and not (isinstance(row, VectorRows) and row.is_dense):  # CSR rows and objects come by another way
+            self._admit(row)
+        return row
+
     def _new_learner(self, rows: Rows, machines: int) -> Bounded:
         policy = self.POLICIES[self.variant](self.budget)
         return Bounded(self._resolve(rows), machines, Rule(rules.perceptron), policy)
+
+    def _why_uncertified(self) -> str:
+        budget = self._learner.policy.budget
+        if budget >= FORGETRON_LEAST:
+            return ""
+        return f"the Forgetron's theorem needs a budget of at least {FORGETRON_LEAST}; this one is {budget}"
+
+    def _theorem(self, radius_sq: float) -> Theorem:
+        return forgetron_theorem(self._learner.policy.budget, self._labels.machines, radius_sq)
 
     @property
     def shrink_(self) -> float:
@@ -286,7 +389,7 @@ class BudgetPerceptron(InSlotsClassifier):
 
     Attributes
     ----------
-    As in `Forgetron`, without `shrink_` and `forgotten_`.
+    As in `Forgetron`, without `shrink_` and `forgotten_`; `certificate_` says why there is none.
 
     Cost: an example takes `budget` kernel values; memory budget × features.
 
@@ -339,6 +442,11 @@ class BudgetPerceptron(InSlotsClassifier):
         policy = self.POLICIES[self.forget](self.budget)
         return Bounded(self._resolve(rows), machines, Rule(rules.perceptron), policy, seed=self._seed())
 
+    def _why_uncertified(self) -> str:
+        if isinstance(self._learner.policy, budgets.Random):
+            return "the theorem on forgetting at random is about the mistakes to be expected, not about those of a run"
+        return "on forgetting the oldest example without shrinking the others there is no theorem; Forgetron has one"
+
 
 class Projectron(InSlotsClassifier):
     """The perceptron that adds an example only where the support does not nearly span it.
@@ -357,7 +465,7 @@ class Projectron(InSlotsClassifier):
 
     Attributes
     ----------
-    As in `Forgetron`, without `shrink_` and `forgotten_`; and
+    As in `Forgetron`, without `shrink_` and `forgotten_`; `certificate_` says why there is none; and
     drift_ : max |L Lᵀ − K_S|, how far the factor that projects is from the Gram matrix of the support.
 
     Cost: an example takes m kernel values and m²/2 multiply-adds for m support vectors; memory m × (features + m).
@@ -407,8 +515,11 @@ class Projectron(InSlotsClassifier):
         check_number(self.eta, "eta", self._who, at_least=0.0)
 
     def _new_learner(self, rows: Rows, machines: int) -> Projected:
-        options = {"eta": float(self.eta), "budget": self.budget, "aggressive": bool(self.aggressive)}
-        return Projected(self._resolve(rows), machines, **options)
+        eta, aggressive = float(self.eta), bool(self.aggressive)
+        return Projected(self._resolve(rows), machines, eta=eta, budget=self.budget, aggressive=aggressive)
+
+    def _why_uncertified(self) -> str:
+        return "what the projections lose depends on eta and the comparator, and onkel has no theorem that counts it"
 
     @property
     def drift_(self) -> float:
@@ -441,8 +552,10 @@ class PassiveAggressiveClassifier(InSlotsClassifier):
     Attributes
     ----------
     As in `Forgetron`, without `shrink_` and `forgotten_`. `n_updates_` counts the losses, `n_mistakes_` y f ≤ 0.
+    certificate_ : after `fit`, the mistakes against the theorem (`onkel.bounds`): no budget and weights of 1 only, for
+        "PA" where what was learned separates the rows.
 
-    Cost: an example takes a kernel value per support vector.
+    Cost: an example takes a kernel value per support vector; the certificate as many as one epoch.
 
     >>> from onkel import PassiveAggressiveClassifier
     >>> machine = PassiveAggressiveClassifier("linear", shuffle=False, max_iter=1)
@@ -485,6 +598,10 @@ class PassiveAggressiveClassifier(InSlotsClassifier):
 
     RULES: ClassVar[dict[str, Any]] = {"PA": rules.pa, "PA-I": rules.pa1, "PA-II": rules.pa2}
 
+    @property
+    def _hard(self) -> bool:  # type: ignore[override]
+        return self.variant == "PA"
+
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=True)
@@ -494,6 +611,13 @@ class PassiveAggressiveClassifier(InSlotsClassifier):
     def _new_learner(self, rows: Rows, machines: int) -> Bounded:
         rule = Rule(self.RULES[self.variant], () if self.variant == "PA" else (float(self.C),))
         return Bounded(self._resolve(rows), machines, rule, _replacing(self.budget))
+
+    def _why_uncertified(self) -> str:
+        with_budget = "the theorem is about learning without a budget; with one there is none"
+        return "" if self._learner.policy.budget is None else with_budget
+
+    def _theorem(self, radius_sq: float) -> Theorem:
+        return pa_theorem(self.variant, float(self.C), radius_sq)
 
 
 class PassiveAggressiveRegressor(InSlots, RegressorMixin, OnlineRegressor):  # type: ignore[misc]

@@ -401,9 +401,7 @@ class Perceptron(_WithLedger):
     def _new_learner(self, rows: Rows, machines: int) -> Primal:
         return Primal(self.n_features_in_, machines, float(self.learning_rate), bool(self.fit_intercept))
 
-    def _new_run(
-        self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray
-    ) -> Passes:
+    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Passes:
         return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
 
     def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:

@@ -66,6 +66,7 @@ class Primal:
     def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
         """A chunk of examples, one by one."""
         assert isinstance(x, VectorRows)
+        y = y.astype(np.int8, copy=False)
         step = max(1, CHUNK_VALUES // (x.n_features * self.machines))
         for start in range(0, len(x), step):
             where = slice(start, start + step)

@@ -9,16 +9,13 @@ error of L Lᵀ is that of one factorisation, however long the run. The coeffici
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.blas import dtrsm
 
-from onkel._core import _native
-from onkel.bounded import CHUNK, Slots, as_targets
+from onkel._core import _native, thread_count
+from onkel.bounded import CHUNK, Slots, as_targets, parts_of
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
@@ -28,6 +25,8 @@ __all__ = ["Projected"]
 
 # δ² below this many units of rounding, as a part of k(x, x), is 0: the vector is in the span.
 ROUNDING = 100.0
+# Twice the multiply-adds of a substitution below which a second thread costs more than it brings.
+SMALL_SOLVE = 1 << 21
 
 
 class Projected:
@@ -57,11 +56,8 @@ class Projected:
     def alpha(self) -> NDArray[np.float64]:
         """The coefficients (m, machines): Lᵀ α = β."""
         if self._alpha is None:
-            m = len(self)
-            self._alpha = np.zeros((0, self.machines))
-            if m:
-                alpha = solve_triangular(self.L[:m, :m], self.B[:, :m].T, trans=1, lower=True, check_finite=False)
-                self._alpha = np.ascontiguousarray(alpha)
+            self._alpha = np.empty((len(self), self.machines))
+            _native.coefficients(self.L, self.B, self._alpha)
         return self._alpha
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
@@ -102,7 +98,7 @@ class Projected:
 
     def mark(self) -> Any:
         """What `back_to` needs to undo all learning from now on."""
-        return copy.deepcopy(vars(self) | {"model": None})
+        return parts_of(self)
 
     def back_to(self, mark: Any) -> None:
         vars(self).update(mark)
@@ -140,18 +136,18 @@ class Projected:
         K, Z = np.zeros((b, room), dtype=x.dtype), np.zeros((b, room))
         if m:
             assert self.slots.rows is not None
-            fill(self.kernel, x, self.slots.rows, K[:, :m])
+            if b == 1:  # needs no tiles
+                self.kernel._gram(x, self.slots.rows, K[:, :m])
+            else:
+                fill(self.kernel, x, self.slots.rows, K[:, :m])
         known = 0
         if m and b > 1:  # Z Lᵀ = K, all rows at once
             known = m
-            right = np.array(K[:, :m].T, dtype=np.float64, order="F")
-            Z[:, :m] = dtrsm(1.0, self.L[:m, :m].T, right, trans_a=1, overwrite_b=1).T
+            _native.project_rows(self.L, m, K, Z, thread_count() if b * m * m > SMALL_SOLVE else 1)
         F, steps, added = np.empty((b, self.machines)), np.empty((b, self.machines)), np.zeros(b, dtype=np.int64)
         least = ROUNDING * float(np.finfo(x.dtype).eps)
         settings = (self.eta, least, most, self.aggressive, self.budget is not None)
-        _native.project_pass(
-            *settings, K, own, Z, known, self.L, self.B, self.size, y, w, F, steps, added, self.counts
-        )
+        _native.project_pass(*settings, K, own, Z, known, self.L, self.B, self.size, y, w, F, steps, added, self.counts)
         self.rounds += b
         if steps.any():
             self._alpha = None

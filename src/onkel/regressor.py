@@ -66,9 +66,16 @@ class OnlineRegressor(Door):
             if not go_on:
                 self._begin(rows)
             run = Passes(self._learner, rows, y, weights, self._seen + present)
-            options = {"max_iter": self.max_iter, "shuffle": bool(self.shuffle), "counted": "updates"}
-            outcome = run_epochs(run, len(rows), random, who=self._who, verbose=self.verbose, **options)
-            self.n_iter_, self.converged_, interrupted = outcome
+            self.n_iter_, self.converged_, interrupted = run_epochs(
+                run,
+                len(rows),
+                random,
+                max_iter=self.max_iter,
+                shuffle=bool(self.shuffle),
+                who=self._who,
+                verbose=self.verbose,
+                counted="updates",
+            )
             self._seen += given
             self._after_fit()
         if interrupted is not None:
@@ -130,7 +137,9 @@ class OnlineRegressor(Door):
             if isinstance(x, dict):
                 self._columns = {name: i for i, name in enumerate(x)}
             return self
-        self._learner.learn(self._light_row(x, grow=True), np.array([[y]], dtype=np.float64), ONE, np.array([self._seen]))
+        self._learner.learn(
+            self._light_row(x, grow=True), np.array([[y]], dtype=np.float64), ONE, np.array([self._seen])
+        )
         self._seen += 1
         return self
 

@@ -140,7 +140,7 @@ def novelty(f: float, y: float, sq_norm: float, w: float, eta: float, rho: float
 
 
 def move_margin(margin: float, outside: bool, eta: float, nu: float, *, widens: bool) -> float:
-    """ρ + η(ν − σ), where an example outside (σ = 1) lowers ρ; or ε + η(σ − ν), where it widens ε. Neither is clipped."""
+    """ρ + η(ν − σ), where an example outside (σ = 1) lowers ρ; or ε + η(σ − ν), where it widens ε; unclipped."""
     return margin + eta * ((outside - nu) if widens else (nu - outside))
 
 

@@ -97,6 +97,11 @@ class Kernel(ABC):
         self._gram(x, s, values)
         out += values.astype(np.float64, copy=False) @ A
 
+    @property
+    def _within_one(self) -> bool:
+        """Whether k(x, x) ≤ 1 for every x, by the kernel's form."""
+        return False
+
     def _cost(self, x: Rows) -> float:
         """Roughly the multiply-adds of one value with these rows; inf where it takes Python to compute it."""
         return math.inf

@@ -51,6 +51,13 @@ class Form(NamedTuple):
     params: tuple[float, ...] = ()
 
 
+class RightKey(NamedTuple):
+    """What rows keep for being the right-hand side of products is kept by."""
+
+    op: Op
+    for_sparse: bool
+
+
 def _aux(op: Op, rows: VectorRows) -> NDArray | None:
     """What the op needs of each row by itself: engine.h, Rows."""
     if op is Op.DISTANCE:
@@ -87,21 +94,32 @@ def product(
         op = Op.DIRECT
     threads = thread_count() if n * len(z) * (x.n_features + 16) > SMALL_PRODUCT else 1
     sparse = op in SPARSE_OPS and x.is_sparse()
-    values, columns, panel_aux, *held = z.keep((int(op), sparse), lambda: _right(op, z, sparse))
+    right, held = z.keep(RightKey(op, sparse), lambda: _right(op, z, sparse))
     if sparse:
         left = (*x.csr(), x.n_features, _aux(op, x))
-        right = (values, columns, panel_aux, *held)
-        _native.product_csr(op, form.map, form.params, *left, *right, A, scores, gram, threads)
+        _native.product_csr(op, form.map, form.params, *left, *right, *held, A, scores, gram, threads)
     else:
         aux = None if n == 1 else _aux(op, x)  # of a single row the core works it out itself
-        right = (values, columns, panel_aux)
         _native.product_dense(op, form.map, form.params, x.dense(), aux, *right, A, scores, gram, threads)
 
 
-def _right(op: Op, z: VectorRows, for_sparse: bool) -> tuple[Any, ...]:
-    """The right-hand side of a product, as the core takes it."""
+Right = tuple[tuple[NDArray, int, NDArray | None], tuple[NDArray | None, NDArray | None]]
+
+
+def _right(op: Op, z: VectorRows, for_sparse: bool) -> Right:
+    """The right-hand side of a product, as the core takes it: panels, and which features they hold."""
     panels = z.panels(for_sparse)
-    return panels.values, panels.columns, panels.padded(_aux(op, z)), panels.slots, panels.features
+    return (panels.values, panels.columns, panels.padded(_aux(op, z))), (panels.slots, panels.features)
+
+
+def refreshed(kept: dict[Any, Any], slot: int, row: VectorRows) -> dict[Any, Any]:
+    """What rows had kept for products, after another row has come to a place of their panels."""
+    still = {key: right for key, right in kept.items() if isinstance(key, RightKey)}
+    for key, ((_, _, panel_aux), _) in still.items():
+        aux = _aux(key.op, row)
+        if aux is not None and panel_aux is not None:
+            panel_aux[slot] = aux[0]
+    return still
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,6 +168,8 @@ class VectorKernel(Kernel):
 
 class _Stationary(VectorKernel):
     """k(x, x) = 1 everywhere."""
+
+    _within_one = True
 
     def _diag(self, x: Rows) -> NDArray[np.float64]:
         return np.ones(len(x))

@@ -1,0 +1,87 @@
+// Forward substitution for many right-hand sides: Z L' = K, row by row of K.
+//
+// A few rows of Z lie side by side, [t][row], so that one entry of L meets them with one vector; four
+// rows of L at a time share what is loaded of Z. BLAS has this, too (dtrsm), but its threads go on
+// spinning after a call, and ours then wait for them.
+#pragma once
+#include "simd.h"
+
+namespace onkel { namespace ONKEL_TARGET {
+
+constexpr int kSolveVectors = kBytes >= 64 ? 2 : 4;  // of rows side by side
+constexpr int64_t kSolveRows = kSolveVectors * kLanes<double>;
+constexpr int kSolveSteps = 4;
+
+static int64_t solve_rows() { return kSolveRows; }
+
+// z (m, kSolveRows), in: the right-hand sides, out: the solution; L (m, m) lower, rows ld apart.
+static void solve(const double* L, int64_t ld, int64_t m, double* z) {
+  typedef Simd<double>::V V;
+  constexpr int kStep = kLanes<double>;
+  for (int64_t t = 0; t < m; t += kSolveSteps) {
+    const int64_t count = m - t < kSolveSteps ? m - t : kSolveSteps;
+    V sum[kSolveSteps][kSolveVectors];
+    for (int64_t s = 0; s < kSolveSteps; ++s)
+      for (int v = 0; v < kSolveVectors; ++v)
+        sum[s][v] = s < count ? load(z + (t + s) * kSolveRows + v * kStep) : V{};
+    if (count == kSolveSteps) {
+      const double *l0 = L + t * ld, *l1 = l0 + ld, *l2 = l1 + ld, *l3 = l2 + ld;
+      for (int64_t j = 0; j < t; ++j) {
+        const V a[kSolveSteps] = {splat(l0[j]), splat(l1[j]), splat(l2[j]), splat(l3[j])};
+#pragma GCC unroll 4
+        for (int v = 0; v < kSolveVectors; ++v) {
+          const V zj = load(z + j * kSolveRows + v * kStep);
+#pragma GCC unroll 4
+          for (int s = 0; s < kSolveSteps; ++s) sum[s][v] -= a[s] * zj;
+        }
+      }
+    } else {
+      for (int64_t s = 0; s < count; ++s)
+        for (int64_t j = 0; j < t; ++j)
+          for (int v = 0; v < kSolveVectors; ++v) sum[s][v] -= L[(t + s) * ld + j] * load(z + j * kSolveRows + v * kStep);
+    }
+    for (int64_t s = 0; s < count; ++s) {
+      const double* row = L + (t + s) * ld + t;
+      for (int v = 0; v < kSolveVectors; ++v) {
+        V x = sum[s][v];
+        for (int64_t j = 0; j < s; ++j) x -= row[j] * sum[j][v];
+        sum[s][v] = x / row[s];
+        store(z + (t + s) * kSolveRows + v * kStep, sum[s][v]);
+      }
+    }
+  }
+}
+
+// The same for one right-hand side: z_t for t in [from, to), in: the right-hand side.
+static void substitute(const double* L, int64_t ld, int64_t from, int64_t to, double* z) {
+  typedef Simd<double>::V V;
+  constexpr int kStep = kLanes<double>, kSums = 4;
+  for (int64_t t = from; t < to; ++t) {
+    const double* row = L + t * ld;
+    V sum[kSums] = {};
+    int64_t j = 0;
+    for (; j + kSums * kStep <= t; j += kSums * kStep)
+#pragma GCC unroll 4
+      for (int v = 0; v < kSums; ++v) sum[v] += load(row + j + v * kStep) * load(z + j + v * kStep);
+    const V all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    double total = 0;
+    for (int l = 0; l < kStep; ++l) total += all[l];
+    for (; j < t; ++j) total += row[j] * z[j];
+    z[t] = (z[t] - total) / row[t];
+  }
+}
+
+// L' a = left by rows of L, from the last; a may lie apart. `left` is used up.
+static void substitute_back(const double* L, int64_t ld, int64_t m, double* left, double* a, int64_t apart) {
+  constexpr int kStep = kLanes<double>;
+  for (int64_t t = m - 1; t >= 0; --t) {
+    const double* row = L + t * ld;
+    const double at = left[t] / row[t];
+    a[t * apart] = at;
+    int64_t j = 0;
+    for (; j + kStep <= t; j += kStep) store(left + j, load(left + j) - at * load(row + j));
+    for (; j < t; ++j) left[j] -= at * row[j];
+  }
+}
+
+}}  // namespace onkel::ONKEL_TARGET
