@@ -123,13 +123,18 @@ template <class T> void bind_products(nb::module_& m) {
   m.def(
       "take_csr",
       [](Indptr indptr, Indices indices, In1<T> data, In1<int64_t> chosen, Indptr out_indptr, Out1<int32_t> out_indices,
-         Out1<T> out_data) {
+         Out1<T> out_data, int threads) {
         const nb::gil_scoped_release released;
-        onkel::take_csr(indptr.data(), indices.data(), data.data(), chosen.data(), int64_t(chosen.shape(0)),
-                        out_indptr.data(), out_indices.data(), out_data.data());
+        constexpr int64_t kRows = 512;
+        const int64_t count = int64_t(chosen.shape(0));
+        onkel::in_parallel((count + kRows - 1) / kRows, threads, [&](int64_t turn, int) {
+          const int64_t begin = turn * kRows, end = begin + kRows < count ? begin + kRows : count;
+          onkel::take_csr(indptr.data(), indices.data(), data.data(), chosen.data(), begin, end, out_indptr.data(),
+                          out_indices.data(), out_data.data());
+        });
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "chosen"_a.noconvert(),
-      "out_indptr"_a.noconvert(), "out_indices"_a.noconvert(), "out_data"_a.noconvert());
+      "out_indptr"_a.noconvert(), "out_indices"_a.noconvert(), "out_data"_a.noconvert(), "threads"_a);
   m.def(
       "squared_norms_dense",
       [](In2<T> X, Out1<double> norms) {

@@ -36,11 +36,11 @@ void pack_csr(const int64_t* indptr, const int32_t* indices, const T* data, int6
   }
 }
 
-// Rows chosen[0], chosen[1], … of CSR rows, one after the other; out_indptr is already there.
+// Rows chosen[begin .. end) of CSR rows to their places; out_indptr is already there.
 template <class T>
-void take_csr(const int64_t* indptr, const int32_t* indices, const T* data, const int64_t* chosen, int64_t count,
-              const int64_t* out_indptr, int32_t* out_indices, T* out_data) {
-  for (int64_t i = 0; i < count; ++i) {
+void take_csr(const int64_t* indptr, const int32_t* indices, const T* data, const int64_t* chosen, int64_t begin,
+              int64_t end, const int64_t* out_indptr, int32_t* out_indices, T* out_data) {
+  for (int64_t i = begin; i < end; ++i) {
     const int64_t from = indptr[chosen[i]], size = indptr[chosen[i] + 1] - from, to = out_indptr[i];
     std::memcpy(out_indices + to, indices + from, size_t(size) * sizeof(int32_t));
     std::memcpy(out_data + to, data + from, size_t(size) * sizeof(T));

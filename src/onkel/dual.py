@@ -59,18 +59,26 @@ def decide(
     place = np.full(b, -1)  # which row of K holds the kernel values of a row of the chunk
     held = stop = calls = 0
     while True:
-        wrong = stop + np.flatnonzero(((y[stop:] * scores[stop:] <= 0) & (y[stop:] != 0)).any(axis=1))
-        if len(wrong) > b // 8 or calls > 8:  # many, or ever new ones: better have them all
-            wrong = np.arange(stop, b)
-        wrong = wrong[place[wrong] < 0]
-        if len(wrong):
-            place[wrong] = np.arange(held, held + len(wrong))
-            _fill_rows(kernel, x, wrong, K[held : held + len(wrong)])
-            held += len(wrong)
+        needed = _likely(y[stop:], scores[stop:], place[stop:] < 0)
+        if len(needed) > b // 8 or calls > 8:  # many, or ever new ones: better have them all
+            needed = np.flatnonzero(place[stop:] < 0)
+        if len(needed):
+            place[stop + needed] = np.arange(held, held + len(needed))
+            _fill_rows(kernel, x, stop + needed, K[held : held + len(needed)])
+            held += len(needed)
         stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, squared)
         if stop == b:
             return steps
         calls += 1
+
+
+def _likely(y: NDArray[np.int8], scores: NDArray[np.float64], new: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The new rows that err as things are, and those next to erring: a product comes in whole panels."""
+    margin = np.where(y != 0, y * scores, np.inf).min(axis=1)
+    margin[~new] = np.inf
+    wrong = int(np.count_nonzero(margin <= 0))
+    count = min(-(-wrong // PANEL) * PANEL, int(np.count_nonzero(new)))
+    return np.sort(np.argpartition(margin, count - 1)[:count]) if count else np.empty(0, dtype=np.int64)
 
 
 def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -> None:
@@ -364,6 +372,14 @@ class GrowingRows(VectorRows):
         super().__init__(self._room)
         self._norms = np.empty(0)
         self._values = aligned_empty((0, n_features, PANEL_BYTES // dtype.itemsize), dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is kept: it refers to the panels, which a copy has anew."""
+        return vars(self) | {"_kept": {}, "_dense": len(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._dense = self._room[: state["_dense"]]
 
     def append(self, s: VectorRows) -> None:
         self.put(np.arange(len(self), len(self) + len(s)), s)

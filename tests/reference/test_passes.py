@@ -82,7 +82,7 @@ def test_csr_rows_are_taken_in_any_order_and_twice(dtype):
     csr, chosen = as_csr(X, np.int64), np.array([3, 19, 0, 3])
     indptr = np.concatenate([[0], np.cumsum((X[chosen] != 0).sum(axis=1))])
     indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=dtype)
-    _native.take_csr(csr.indptr, csr.indices.astype(np.int32), csr.data, chosen, indptr, indices, data)
+    _native.take_csr(csr.indptr, csr.indices.astype(np.int32), csr.data, chosen, indptr, indices, data, 2)
     np.testing.assert_array_equal(indices, np.nonzero(X[chosen])[1])
     np.testing.assert_array_equal(data, X[chosen][np.nonzero(X[chosen])])
 

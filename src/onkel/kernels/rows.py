@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onkel._core import PANEL_BYTES, _native, aligned_empty
+from onkel._core import PANEL_BYTES, _native, aligned_empty, thread_count
 
 __all__ = ["Csr", "GramRows", "ObjectRows", "Panels", "Rows", "VectorRows"]
 
@@ -25,6 +25,7 @@ T = TypeVar("T")
 SPARSE_BELOW = 0.35
 
 
+SMALL_COPY = 1 << 17  # entries below which a second thread costs more than it brings
 # Up to so many features a panel holds all of them; with more, only those that occur in its rows.
 FEW_FEATURES = 4096
 
@@ -286,5 +287,5 @@ def _csr_part(csr: Csr, index: slice | NDArray) -> Csr:
     indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
     np.cumsum(csr.indptr[chosen + 1] - csr.indptr[chosen], out=indptr[1:])
     part = Csr(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=csr.data.dtype))
-    _native.take_csr(*csr, chosen, *part)
+    _native.take_csr(*csr, chosen, *part, thread_count() if indptr[-1] > SMALL_COPY else 1)
     return part
