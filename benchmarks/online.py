@@ -70,7 +70,7 @@ def in_chunks(X: Any, y: np.ndarray, size: int) -> list[tuple[Any, np.ndarray]]:
 # ---------------------------------------------------------------- a9a
 
 
-def one_pass(rate: float, repeats: int) -> list[Row]:
+def one_pass(repeats: int) -> list[Row]:
     """In file order, K = exp(−0.01‖·‖²), float32: learners and storages in turn."""
     X, y, T, t, name = a9a()
     X, T = X.astype(np.float32), T.astype(np.float32)
@@ -83,7 +83,6 @@ def one_pass(rate: float, repeats: int) -> list[Row]:
 
     pairs = list(itertools.product(LEARNERS, chunks))
     seconds = measure.interleaved({f"{a} {b}": (lambda a=a, b=b: run(a, b)) for a, b in pairs}, repeats)
-    floor = 123 * X.shape[0] * (BUDGET + CHUNK) / rate
     found = []
     for learner in LEARNERS:
         dense, csr = (seconds[f"{learner} {source}"] for source in chunks)
@@ -94,7 +93,7 @@ def one_pass(rate: float, repeats: int) -> list[Row]:
                 "set": name,
                 "learner": learner,
                 "seconds": dense,
-                "floors": dense / floor,
+                "products": 123 * X.shape[0] * (BUDGET + CHUNK),  # multiply-adds
                 "bar_floors": FLOORS.get(learner),
                 "csr_seconds": csr,
                 "csr_ratio": csr / dense,
@@ -277,8 +276,8 @@ def elec2() -> tuple[np.ndarray, np.ndarray, list[str], str]:
     if folder is not None:
         with np.load(folder / "data.npz") as file:
             return file["X"].astype(np.float64), file["y"].astype(int), file["feature_names"].tolist(), "elec2"
-    X, y = next(drifting(45_312, d=8, drifts=[20_000], turns=0.1, noise=0.05, random_state=0).chunks(45_312))
-    return X, y, [f"x{j}" for j in range(8)], "like elec2"
+    X, y = next(drifting(45_312, d=3, drifts=[20_000], turns=0.1, noise=0.05, random_state=0).chunks(45_312))
+    return X, y, ["a", "b", "noise"], "a mill for elec2"
 
 
 def standardised_so_far(X: np.ndarray, limit: float = 3.0) -> np.ndarray:
@@ -370,7 +369,7 @@ def in_time_order_table(rows: list[Row], without: Row) -> str:
 def main() -> None:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     sgemm = [measure.gemm_rate(np.float32)]  # and again after each part: a machine that others use tells on itself
-    passes = one_pass(sgemm[0], repeats=5)
+    passes = one_pass(repeats=5)
     rows: list[Row] = []
     parts: tuple[Callable[[], list[Row]], ...] = (
         lambda: one_by_one(np.float32, repeats=5),
@@ -382,8 +381,10 @@ def main() -> None:
         sgemm.append(measure.gemm_rate(np.float32))
         rows += part()
     sgemm.append(measure.gemm_rate(np.float32))
+    for r in passes:  # by the best rate: a lower one would lengthen the floor and flatter us
+        r["floors"] = r["seconds"] / (r["products"] / max(sgemm))
     in_time, without = in_time_order()
-    note = f"{measure.machine()}; sgemm {2 * sgemm[0] / 1e9:.0f} GFLOP/s. Load before the run: {load:.1f}; "
+    note = f"{measure.machine()}; sgemm {2 * max(sgemm) / 1e9:.0f} GFLOP/s. Load before the run: {load:.1f}; "
     note += f"sgemm during the run: {', '.join(f'{2 * rate / 1e9:.0f}' for rate in sgemm)} GFLOP/s"
     note += "." if min(sgemm) > 0.9 * max(sgemm) else ": the machine was disturbed, run it again."
     tables = (one_pass_table(passes), figures(rows), note, in_time_order_table(in_time, without))

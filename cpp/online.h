@@ -182,7 +182,7 @@ template <class T> void replace(Memory<T>& m, int64_t i, double* steps) {
       best = r;
     }
   }
-  const double part = double(m.K[i * m.cap + best]) / kxx;
+  const double part = *m.scale * double(m.K[i * m.cap + best]) / kxx;
   for (int64_t o = 0; o < m.c; ++o) steps[o] += m.A[o * m.cap + best] * part;
   put(m, best, i, steps);
 }

@@ -122,16 +122,16 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
 
     def _light_row(self, x: Any, *, grow: bool = False) -> Rows:
         """One example, for an estimator that has learned; with `grow`, new features of a dict get a column."""
-        kernel = self._kernel_in()
+        kernel, columns = self._kernel_in(), None
         if type(x) is not np.ndarray:
             if kernel.takes != "vectors" or hasattr(x, "toarray"):
                 return self._heavy_row(kernel, x)
             if isinstance(x, dict):
-                x = self._from_dict(x, grow)
+                x, columns = self._from_dict(x, grow)
         elif kernel.takes != "vectors":
             return self._heavy_row(kernel, x)
         row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
-        d = self.n_features_in_
+        d: int = self.n_features_in_ if columns is None else len(columns)
         if row.shape != (1, d):
             raise ShapeError(
                 f"{self._who} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
@@ -143,6 +143,11 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
         kernel._check_rows(rows, "x")
         if grow:
             self._admit(rows)
+        if columns is not None:
+            self._learner.widen(d)
+            self._columns, self.n_features_in_ = columns, d
+            if hasattr(self, "feature_names_in_"):
+                self.feature_names_in_ = np.array(list(columns), dtype=object)
         return rows
 
     def _heavy_row(self, kernel: Kernel, x: Any) -> Rows:
@@ -156,21 +161,19 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
             )
         return rows.astype(self._dtype)
 
-    def _from_dict(self, x: dict[Any, Any], grow: bool) -> NDArray[np.float64]:
-        """{feature: value} as a vector. A new feature gets a column where it is to be learned, else it is ignored."""
+    def _from_dict(self, x: dict[Any, Any], grow: bool) -> tuple[NDArray[np.float64], dict[Any, int] | None]:
+        """{feature: value} as a vector, and the columns that it needs where there are to be more of them.
+
+        A new feature gets a column where it is to be learned, else it is ignored.
+        """
         columns = self._columns_by_name()
         new = [name for name in x if name not in columns]
-        if new and not grow:
-            x, new = {name: value for name, value in x.items() if name in columns}, []
-        if new:
-            columns = columns | {name: len(columns) + i for i, name in enumerate(new)}
-        vector = _vector(x, columns, self._who)
-        if new:
-            self._learner.widen(len(columns))
-            self._columns, self.n_features_in_ = columns, len(columns)
-            if hasattr(self, "feature_names_in_"):
-                self.feature_names_in_ = np.array(list(columns), dtype=object)
-        return vector
+        if not new:
+            return _vector(x, columns, self._who), None
+        if not grow:
+            return _vector({name: value for name, value in x.items() if name in columns}, columns, self._who), None
+        columns = columns | {name: len(columns) + i for i, name in enumerate(new)}
+        return _vector(x, columns, self._who), columns
 
     def _columns_by_name(self) -> dict[Any, int]:
         columns: dict[Any, int] | None = self.__dict__.get("_columns")

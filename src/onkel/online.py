@@ -64,12 +64,6 @@ class InSlots(KernelDoor):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     @property
-    def n_mistakes_(self) -> int:
-        """Examples that a machine got wrong, y f ≤ 0, summed over the machines."""
-        check_is_fitted(self, "_learner")
-        return int(self._learner.counts[0])
-
-    @property
     def n_updates_(self) -> int:
         """Steps of all machines."""
         check_is_fitted(self, "_learner")
@@ -167,6 +161,12 @@ class InSlotsClassifier(InSlots, OnlineClassifier):
 
     def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._labels.out(coef)
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Examples that a machine got wrong, y f ≤ 0, summed over the machines."""
+        check_is_fitted(self, "_learner")
+        return int(self._learner.counts[0])
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Passes:
         return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)

@@ -9,19 +9,18 @@ keeps v itself.
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import bounds, gram
+from onkel import bounds
 from onkel.checks import check_number
 from onkel.classifier import OnlineClassifier
 from onkel.door import KernelDoor
 from onkel.dual import Epochs, Online
-from onkel.errors import GramError, ParameterError
+from onkel.errors import ParameterError
 from onkel.estimator import warn_of_conflicts
 from onkel.kernels import Kernel, Precomputed
 from onkel.kernels.rows import GramRows, Rows
@@ -33,7 +32,6 @@ __all__ = ["KernelPerceptron", "Perceptron"]
 
 Hypothesis = Literal["averaged", "voted", "last", "random", "best"]
 HYPOTHESES = ("averaged", "voted", "last", "random", "best")
-MAX_EXAMINED = 500  # rows of a precomputed matrix whose eigenvalues a fit looks at
 
 
 class _WithLedger(OnlineClassifier):
@@ -171,7 +169,7 @@ class KernelPerceptron(KernelDoor, _WithLedger):
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Epochs:
         kernel = self._resolve(rows)
-        examined = _check_gram(rows, self._who) if isinstance(rows, GramRows) else None
+        examined = bounds.check_gram(rows, self._who) if isinstance(rows, GramRows) else None
         # what was examined is not the matrix of a kernel that is made of the given one, such as −K
         self._is_psd = examined if isinstance(kernel, Precomputed) else kernel.is_psd
         return Epochs(
@@ -459,25 +457,3 @@ def _place(numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.in
     order = np.argsort(numbers)
     found: NDArray[np.intp] = order[np.searchsorted(numbers, rows, sorter=order)]
     return found
-
-
-def _check_gram(rows: GramRows, who: str) -> bool | None:
-    """Whether a precomputed matrix is positive semi-definite, None if it is too large to tell; it must be symmetric."""
-    assert rows.block is not None
-    K = rows.block if len(rows) == rows.block.shape[1] else rows.read(rows)  # rows of weight 0 are gone, columns not
-    asymmetry = float(np.abs(K - K.T).max())
-    if asymmetry > 1e-5 * float(np.abs(K).max()):
-        raise GramError(
-            f"{who}: a precomputed Gram matrix must be symmetric; got K_ij and K_ji that differ by {asymmetry:.3g}. "
-            "Take (K + K.T) / 2 if that is what you mean; onkel.gram.check(K) tells more."
-        )
-    if len(rows) > MAX_EXAMINED:
-        return None
-    psd = gram.check(K).psd
-    if not psd:
-        warnings.warn(
-            f"{who}: the precomputed Gram matrix is not positive semi-definite, so no theorem on the mistakes holds. "
-            "onkel.gram.nearest_psd(K) repairs it.",
-            stacklevel=5,
-        )
-    return psd

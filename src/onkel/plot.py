@@ -317,6 +317,11 @@ class MistakesDisplay:
                 f"{cls.__name__}.from_estimator: estimator must be a fitted online estimator, with mistakes_ and "
                 f"n_rounds_; got {estimator!r}. Call fit, partial_fit or learn_one first."
             )
+        if hasattr(estimator, "n_updates_"):
+            raise KindError(
+                f"{cls.__name__}.from_estimator: {type(estimator).__name__} keeps only its last updates and counts the "
+                "others. Draw the records of onkel.progressive_validation by ProgressDisplay."
+            )
         rounds = np.sort(estimator.mistakes_["round"])
         bound = getattr(getattr(estimator, "certificate_", None), "bound", None)
         name = type(estimator).__name__ if name is None else name

@@ -112,3 +112,12 @@ def test_vectors_without_names_take_no_dicts():
     machine = KernelPerceptron(RBF(gamma=0.5)).partial_fit(np.eye(2), [0, 1])
     with pytest.raises(KindError, match="without names, so x must be such a vector; got a dict"):
         machine.predict_one({"a": 1.0})
+
+
+def test_a_row_outside_the_kernels_domain_does_not_make_the_learner_grow():
+    machine = KernelPerceptron("chi2").learn_one({"a": 1.0}, 0).learn_one({"a": 2.0}, 1)
+    with pytest.raises(ValuesError, match="negative"):
+        machine.learn_one({"a": 1.0, "b": -1.0}, 0)
+    assert machine.n_features_in_ == 1
+    machine.learn_one({"a": 1.0, "b": 1.0}, 0)
+    assert machine.n_features_in_ == 2

@@ -13,7 +13,9 @@ Two protocols, percent of mistakes on all 45 312 examples, and on the nine tenth
 The less frequent label makes 42.5 %, the last label again 14.7 %. The label is the price against its own recent
 mean, so a line on the price alone with a threshold that moves is strong, and the kernel learners are less than 2
 points better there (1.93, and 1.98 on the rest). On all eight columns, standardised by their own past, the line
-makes 8.78 % and the best of the others, Projectron++, 7.71 %.
+makes 8.78 % and the best of the others, Projectron++, 7.71 %. Which protocols, kernels and grids there are was settled
+after runs over the whole stream had been seen; within them the first tenth alone decides, but which learner is best is
+seen on the whole.
 """
 
 from __future__ import annotations
