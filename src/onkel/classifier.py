@@ -243,8 +243,10 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
             return None
         scores, labels = self._machine_scores_one(self._light_row(x)), self._labels
         if labels.machines == 1 and len(labels.seen) == 2:
-            return self.classes_[int(scores[0, 0] * labels.sign >= 0)]
-        return self.classes_[self._best(labels.out(scores))[0]]
+            label = self.classes_[int(scores[0, 0] * labels.sign >= 0)]
+        else:
+            label = self.classes_[self._best(labels.out(scores))[0]]
+        return label.item() if isinstance(label, np.generic) else label
 
     def _best(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """The chosen class of each row; a class that was never seen is never chosen."""

@@ -36,6 +36,7 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
 
     _learner: Any
     _dtype: np.dtype
+    n_features_in_: int
 
     @property
     def _who(self) -> str:
@@ -131,7 +132,7 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
         elif kernel.takes != "vectors":
             return self._heavy_row(kernel, x)
         row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
-        d: int = self.n_features_in_ if columns is None else len(columns)
+        d = self.n_features_in_ if columns is None else len(columns)
         if row.shape != (1, d):
             raise ShapeError(
                 f"{self._who} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."

@@ -396,7 +396,11 @@ class GrowingRows(VectorRows):
             values[len(self._values) :] = 0
             self._values = values
         self._room[slots], self._norms[slots] = s.dense(), s.squared_norms()
-        self._values[slots // width, :, slots % width] = s.dense()
+        if len(slots) > width and slots[0] == old == new - len(slots):  # many at the end: whole panels at once
+            first = old // width
+            _native.pack_dense(self._room[first * width : new], self._values[first : -(-new // width)])
+        else:
+            self._values[slots // width, :, slots % width] = s.dense()
         self._dense = self._room[:new]
         self._kept.clear()
 

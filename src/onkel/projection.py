@@ -113,9 +113,10 @@ class Projected:
     ) -> NDArray[np.float64]:
         """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
         y = as_targets(y)
-        if len(x) == 1:
+        if len(x) == 1 and not self.aggressive:
             f = self.scores(x)
-            if not self.aggressive and (np.isnan(y) | (y * f > 0)).all():  # nothing to learn, nothing to project
+            right = float(y[0, 0] * f[0, 0]) > 0 if self.machines == 1 else bool((np.isnan(y) | (y * f > 0)).all())
+            if right:  # nothing to learn, so nothing to project
                 self.rounds += 1
                 return f
         if len(x) <= CHUNK:

@@ -29,8 +29,12 @@ class Snapshot:
     """
 
     kind: str
-    params: MappingProxyType[str, Any]
+    _params: dict[str, Any]
     _fitted: dict[str, Any] = dataclasses.field(repr=False)
+
+    @property
+    def params(self) -> MappingProxyType[str, Any]:
+        return MappingProxyType(self._params)
 
     @property
     def arrays(self) -> MappingProxyType[str, NDArray[Any]]:
@@ -52,8 +56,7 @@ class Snapshots:
         check_is_fitted(self, "_learner")
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         fitted = {name: value for name, value in vars(self).items() if name not in params}
-        frozen = MappingProxyType(copy.deepcopy(params))
-        return Snapshot(type(self).__name__, frozen, copy.deepcopy(fitted))
+        return Snapshot(type(self).__name__, copy.deepcopy(params), copy.deepcopy(fitted))
 
     def resume(self, state: Snapshot) -> Self:
         """Goes on from a snapshot: the same later calls give the same model, bit for bit."""
@@ -63,5 +66,5 @@ class Snapshots:
         if state.kind != who:
             raise KindError(f"{who}: resume needs a snapshot of a {who}; got one of a {state.kind}.")
         vars(self).clear()
-        vars(self).update(copy.deepcopy(dict(state.params)), **copy.deepcopy(state._fitted))
+        vars(self).update(copy.deepcopy(state._params), **copy.deepcopy(state._fitted))
         return self

@@ -33,6 +33,7 @@ WAYS = {
     "deepcopy": copy.deepcopy,
     "pickle": lambda machine: pickle.loads(pickle.dumps(machine)),
     "snapshot": lambda machine: type(machine)().resume(machine.snapshot()),
+    "pickled snapshot": lambda machine: type(machine)().resume(pickle.loads(pickle.dumps(machine.snapshot()))),
 }
 
 

@@ -137,7 +137,10 @@ def _slabs(x: Rows, columns: int, *, most: int | None = None, tile: int | None =
     """The rows in slabs that take SLAB_SECONDS with so many support vectors."""
     if tile is None:
         work = SLAB_SECONDS * RATES[simd_target()] * thread_count()
-        tile = max(64, min(int(work / (columns * _work(x))), SLAB_BYTES // _row_bytes(x)))
+        tile = int(work / (columns * _work(x)))
+        if not isinstance(x, VectorRows) or x.is_dense:  # CSR rows are multiplied where they are
+            tile = min(tile, SLAB_BYTES // _row_bytes(x))
+        tile = max(64, tile)
         tile = tile if most is None else min(tile, most)
     if tile >= len(x):
         yield slice(0, len(x)), x
