@@ -74,7 +74,10 @@ def decide(
 
 def _likely(y: NDArray[np.int8], scores: NDArray[np.float64], new: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The new rows that err as things are, and those next to erring: a product comes in whole panels."""
-    margin = np.where(y != 0, y * scores, np.inf).min(axis=1)
+    margins = (y * scores).T.copy()  # (machines, b): to reduce it so is three times faster
+    if not y.all():
+        margins[y.T == 0] = np.inf
+    margin = np.minimum.reduce(margins, axis=0)
     margin[~new] = np.inf
     wrong = int(np.count_nonzero(margin <= 0))
     count = min(-(-wrong // PANEL) * PANEL, int(np.count_nonzero(new)))
@@ -198,8 +201,7 @@ class Epochs:
 
     def _push(self, front: int, least: int) -> None:
         """Adds what waits to the scores of the rows from `front` on, once there is enough of it."""
-        enough = PUSH if self.epoch == 1 else PUSH // 2  # later, few come, and each chunk pulls them all
-        ready = max(least, len(self._waiting) - len(self._waiting) % PANEL if len(self._waiting) >= enough else 0)
+        ready = max(least, len(self._waiting) - len(self._waiting) % PANEL if len(self._waiting) >= PUSH else 0)
         if ready == 0 or self._due is None:
             return
         who, A, s = self._waiting[:ready], np.ascontiguousarray(self._weights[:ready]), self._due[:ready]

@@ -44,6 +44,7 @@ class Projected:
         self.ledger, self.rounds = Window(window), 0
         self.model: Any = None
         self._alpha: NDArray[np.float64] | None = None
+        self._one: tuple[NDArray, NDArray[np.float64]] | None = None  # room for the numbers of one example
 
     @property
     def machines(self) -> int:
@@ -113,38 +114,60 @@ class Projected:
     ) -> NDArray[np.float64]:
         """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
         y = as_targets(y)
-        if len(x) == 1 and not self.aggressive:
-            f = self.scores(x)
-            right = float(y[0, 0] * f[0, 0]) > 0 if self.machines == 1 else bool((np.isnan(y) | (y * f > 0)).all())
-            if right:  # nothing to learn, so nothing to project
-                self.rounds += 1
-                return f
+        if len(x) == 1:
+            return self._learn_one(x, y, w, numbers)
         if len(x) <= CHUNK:
             return self._learn(x, y, w, numbers)
         parts = [slice(start, start + CHUNK) for start in range(0, len(x), CHUNK)]
         return np.concatenate([self._learn(x[part], y[part], w[part], numbers[part]) for part in parts])
 
+    def _learn_one(
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray
+    ) -> NDArray[np.float64]:
+        """One example, which is projected only where there is something to learn from it."""
+        m = len(self)
+        self._make_room(m + 1 if self.budget is None else min(m + 1, self.budget))
+        room, rows = len(self.L), self.slots.rows
+        if self._one is None or self._one[0].shape[1] != room or self._one[0].dtype != x.dtype:
+            self._one = np.zeros((1, room), dtype=x.dtype), np.zeros((1, room))
+        K, Z = self._one
+        if rows is not None and m:
+            self.kernel._gram(x, rows, K[:, :m])
+        if not self.aggressive:
+            f = K[:, :m].astype(np.float64) @ self.alpha
+            right = float(y[0, 0] * f[0, 0]) > 0 if self.machines == 1 else bool((np.isnan(y) | (y * f > 0)).all())
+            if right:
+                self.rounds += 1
+                return f
+        own = np.full((1, 1), self.kernel._diag(x)[0], dtype=x.dtype)
+        return self._pass(x, y, w, numbers, K, own, Z, 0)
+
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, m = len(x), len(self)
-        most = self.budget if self.budget is not None else np.iinfo(np.int64).max
-        own = np.empty((b, b), dtype=x.dtype)
-        if b == 1:
-            own[0, 0] = self.kernel._diag(x)[0]
-        else:
-            fill(self.kernel, x, x, own)
-        self._make_room(min(m + b, most))
-        room = len(self.L)
+        self._make_room(m + b if self.budget is None else min(m + b, self.budget))
+        room, own = len(self.L), np.empty((b, b), dtype=x.dtype)
+        fill(self.kernel, x, x, own)
         K, Z = np.zeros((b, room), dtype=x.dtype), np.zeros((b, room))
-        if m:
+        if m:  # Z Lᵀ = K, all rows at once
             assert self.slots.rows is not None
-            if b == 1:  # needs no tiles
-                self.kernel._gram(x, self.slots.rows, K[:, :m])
-            else:
-                fill(self.kernel, x, self.slots.rows, K[:, :m])
-        known = 0
-        if m and b > 1:  # Z Lᵀ = K, all rows at once
-            known = m
+            fill(self.kernel, x, self.slots.rows, K[:, :m])
             _native.project_rows(self.L, m, K, Z, thread_count() if b * m * m > SMALL_SOLVE else 1)
+        return self._pass(x, y, w, numbers, K, own, Z, m)
+
+    def _pass(
+        self,
+        x: Rows,
+        y: NDArray[np.float64],
+        w: NDArray[np.float64],
+        numbers: NDArray,
+        K: NDArray,
+        own: NDArray,
+        Z: NDArray[np.float64],
+        known: int,
+    ) -> NDArray[np.float64]:
+        """The examples one by one, on their kernel values and the `known` components of their projections."""
+        b, m = len(x), len(self)
+        most = self.budget if self.budget is not None else np.iinfo(np.int64).max
         F, steps, added = np.empty((b, self.machines)), np.empty((b, self.machines)), np.zeros(b, dtype=np.int64)
         least = ROUNDING * float(np.finfo(x.dtype).eps)
         settings = (self.eta, least, most, self.aggressive, self.budget is not None)

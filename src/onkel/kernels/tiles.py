@@ -136,6 +136,9 @@ def _blocks(s: Rows, kept: bool, tile: int | None = None) -> Iterator[tuple[slic
 def _slabs(x: Rows, columns: int, *, most: int | None = None, tile: int | None = None) -> Iterator[tuple[slice, Rows]]:
     """The rows in slabs that take SLAB_SECONDS with so many support vectors."""
     if tile is None:
+        if len(x) * columns * _work(x) < SLAB_SECONDS * RATES["baseline"] and most is None:
+            yield slice(0, len(x)), x  # small on any machine
+            return
         work = SLAB_SECONDS * RATES[simd_target()] * thread_count()
         tile = int(work / (columns * _work(x)))
         if not isinstance(x, VectorRows) or x.is_dense:  # CSR rows are multiplied where they are
