@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from onkel import kernels as kernels
     from onkel import plot as plot
     from onkel import river as river
+    from onkel.aggressive import PassiveAggressiveClassifier as PassiveAggressiveClassifier
+    from onkel.aggressive import PassiveAggressiveRegressor as PassiveAggressiveRegressor
     from onkel.evaluate import progressive_validation as progressive_validation
     from onkel.features import EigenMap as EigenMap
     from onkel.features import PolynomialMap as PolynomialMap
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from onkel.norma import NormaRegressor as NormaRegressor
     from onkel.online import BudgetPerceptron as BudgetPerceptron
     from onkel.online import Forgetron as Forgetron
-    from onkel.online import PassiveAggressiveClassifier as PassiveAggressiveClassifier
-    from onkel.online import PassiveAggressiveRegressor as PassiveAggressiveRegressor
     from onkel.online import Projectron as Projectron
     from onkel.perceptron import KernelPerceptron as KernelPerceptron
     from onkel.perceptron import Perceptron as Perceptron

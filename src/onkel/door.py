@@ -126,11 +126,11 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
         kernel, columns = self._kernel_in(), None
         if type(x) is not np.ndarray:
             if kernel.takes != "vectors" or hasattr(x, "toarray"):
-                return self._heavy_row(kernel, x)
+                return self._heavy_row(kernel, x, grow)
             if isinstance(x, dict):
                 x, columns = self._from_dict(x, grow)
         elif kernel.takes != "vectors":
-            return self._heavy_row(kernel, x)
+            return self._heavy_row(kernel, x, grow)
         row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
         d = self.n_features_in_ if columns is None else len(columns)
         if row.shape != (1, d):
@@ -151,16 +151,19 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
                 self.feature_names_in_ = np.array(list(columns), dtype=object)
         return rows
 
-    def _heavy_row(self, kernel: Kernel, x: Any) -> Rows:
+    def _heavy_row(self, kernel: Kernel, x: Any, learn: bool) -> Rows:
+        """One CSR row or object, by the door of blocks."""
         rows = prepare(kernel, self._as_batch(x))
-        if not isinstance(rows, VectorRows):
-            return rows
-        if (len(rows), rows.n_features) != (1, self.n_features_in_):
-            raise ShapeError(
-                f"{self._who} was trained on {self.n_features_in_} features, so x must be one row of shape "
-                f"(1, {self.n_features_in_}); got {(len(rows), rows.n_features)}."
-            )
-        return rows.astype(self._dtype)
+        if isinstance(rows, VectorRows):
+            if (len(rows), rows.n_features) != (1, self.n_features_in_):
+                raise ShapeError(
+                    f"{self._who} was trained on {self.n_features_in_} features, so x must be one row of shape "
+                    f"(1, {self.n_features_in_}); got {(len(rows), rows.n_features)}."
+                )
+            rows = rows.astype(self._dtype)
+        if learn:
+            self._admit(rows)
+        return rows
 
     def _from_dict(self, x: dict[Any, Any], grow: bool) -> tuple[NDArray[np.float64], dict[Any, int] | None]:
         """{feature: value} as a vector, and the columns that it needs where there are to be more of them.

@@ -24,8 +24,8 @@ from onkel.bounded import Bounded
 from onkel.budget import Grow, Oldest
 from onkel.checks import check_number
 from onkel.errors import ParameterError
+from onkel.inslots import InSlots, InSlotsClassifier, one_of
 from onkel.kernels.rows import Rows
-from onkel.online import InSlots, InSlotsClassifier, one_of
 from onkel.regressor import OnlineRegressor
 from onkel.rules import Regularised, Rule
 

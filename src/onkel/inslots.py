@@ -1,0 +1,225 @@
+"""What the learners in bounded memory share: what they tell of themselves, and their certificates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from onkel import bounds
+from onkel.bounded import Bounded
+from onkel.checks import check_integer
+from onkel.classifier import OnlineClassifier
+from onkel.door import KernelDoor
+from onkel.errors import ParameterError
+from onkel.estimator import warn_of_conflicts
+from onkel.kernels import Kernel, Precomputed, expand
+from onkel.kernels.rows import GramRows, Rows
+from onkel.model import Expansion, support_data
+from onkel.passes import Passes
+from onkel.theorem import Theorem, why_not
+
+__all__ = ["InSlots", "InSlotsClassifier", "one_of"]
+
+
+class InSlots(KernelDoor):
+    """What every learner in bounded memory tells of itself; a mixin."""
+
+    _learner: Any
+    random_state: Any
+
+    def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Machines' columns as the user knows them."""
+        return coef
+
+    def _check_budget(self, budget: Any, *, none: bool) -> None:
+        if budget is not None or not none:
+            check_integer(budget, "budget", self._who, at_least=1)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    @property
+    def n_updates_(self) -> int:
+        """Steps of all machines."""
+        check_is_fitted(self, "_learner")
+        return int(self._learner.counts[1])
+
+    @property
+    def n_rounds_(self) -> int:
+        """Examples seen, epochs counted."""
+        check_is_fitted(self, "_learner")
+        return int(self._learner.rounds)
+
+    @property
+    def mistakes_(self) -> NDArray[Any]:
+        """The last updates: round, row, class (machine) and step; older ones are only counted."""
+        check_is_fitted(self, "_learner")
+        entries: NDArray[Any] = self._learner.ledger.entries.copy()
+        return entries
+
+    @property
+    def support_(self) -> NDArray[np.int64]:
+        """Which rows of the data the support vectors are, the oldest first; one learned twice is in it twice."""
+        check_is_fitted(self, "_learner")
+        found: NDArray[np.int64] = self._learner.support()[2].copy()
+        return found
+
+    @property
+    def support_vectors_(self) -> Any:
+        return support_data(self._expansion().support)
+
+    @property
+    def dual_coef_(self) -> NDArray[np.float64]:
+        """Weights of the support vectors, shape (machines, support vectors)."""
+        return np.ascontiguousarray(self._out(self._expansion().coef).T)
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        return np.array(self._out(self._expansion().intercept[None, :])[0])
+
+    @property
+    def model_(self) -> Expansion:
+        """What was learned, as a frozen model with one output per machine as in `decision_function`."""
+        model = self._expansion()
+        out = self._out(model.coef)
+        return Expansion(model.kernel, model.support, model.rows, out, self.intercept_)
+
+    def _expansion(self) -> Expansion:
+        """The model with the learner's own machines, made once for a state of the learner."""
+        check_is_fitted(self, "_learner")
+        learner = self._learner
+        if learner.model is None or learner.model[0] != learner.rounds:
+            rows, coef, numbers = learner.support()
+            support = self._nothing if rows is None else rows[:]
+            offset = learner.offset.copy() if isinstance(learner, Bounded) else np.zeros(learner.machines)
+            learner.model = learner.rounds, Expansion(learner.kernel, support, numbers.copy(), coef.copy(), offset)
+        model: Expansion = learner.model[1]
+        return model
+
+    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
+        return self._expansion().scores(X)
+
+    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._learner.scores(row)
+        return found
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        self._nothing = rows[:0]
+        kernel = super()._resolve(rows)
+        self._is_psd = kernel.is_psd
+        if isinstance(rows, GramRows):
+            examined = bounds.check_gram(rows, self._who)
+            # what was examined is not the matrix of a kernel that is made of the given one, such as −K
+            self._is_psd = examined if isinstance(kernel, Precomputed) else kernel.is_psd
+        return kernel
+
+
+class InSlotsClassifier(InSlots, OnlineClassifier):
+    """A classifier in bounded memory; not for use by itself.
+
+    A subclass with a theorem on its mistakes gives `_theorem`; one without says so in `_why_uncertified`.
+    """
+
+    _hard: bool = True  # whether it learns until no example is wrong, which equal rows with different labels prevent
+
+    def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:
+        if self._hard and self.max_iter > 1 and not self.converged_ and not interrupted:
+            warn_of_conflicts(run.rows, y, self._who)
+
+    def _why_uncertified(self) -> str:
+        """Why there is no theorem on the mistakes, whatever the data; empty where there is one."""
+        return ""
+
+    def _theorem(self, radius_sq: float) -> Theorem:
+        """The theorem on the mistakes where k(x, x) ≤ radius_sq and all weights are 1."""
+        raise NotImplementedError
+
+    def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._labels.out(coef)
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Examples that a machine got wrong, y f ≤ 0, summed over the machines."""
+        check_is_fitted(self, "_learner")
+        return int(self._learner.counts[0])
+
+    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Passes:
+        return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
+
+    # ---------------------------------------------------------------- the certificate
+
+    def _epochs_new(
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+    ) -> KeyboardInterrupt | None:
+        interrupted = super()._epochs_new(rows, y, weights, numbers)
+        self._certified: tuple[int, bounds.Certificate] | None = None
+        if interrupted is None and not self._why_uncertified():
+            try:
+                self._certified = self.n_rounds_, self._certify(rows, y, weights, numbers)
+            except KeyboardInterrupt as stop:  # what was learned stays
+                interrupted = stop
+        return interrupted
+
+    def _certify(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray) -> bounds.Certificate:
+        """The mistakes of a fit against the theorem, with what was learned as the comparator."""
+        radius_sq = float(self.kernel_._diag(rows).max())
+        run = (self.n_mistakes_, radius_sq, self.n_iter_)
+        if (weights != 1).any():
+            return bounds.uncertified(*run, "the theorem is about weights of 1; others change the steps")
+        if self._is_psd is not True:
+            return bounds.uncertified(*run, why_not(self._is_psd))
+        model = self._expansion()
+        F, squared = np.zeros((len(rows), self._learner.machines)), 0.0
+        if len(model.support):
+            F = expand(self.kernel_, rows, model.support, model.coef)
+            squared = (model.coef * F[np.searchsorted(numbers, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
+        targets = self._labels.targets(self._labels.index(y, self._who), self._labels.machines)
+        seen = bounds.certify(  # all machines as one
+            mistakes=np.array([self.n_mistakes_]),
+            margins=(targets * F).reshape(-1, 1),
+            norms=np.sqrt(np.maximum(0.0, [squared])),
+            radius_sq=radius_sq,
+            epochs=self.n_iter_,
+            comparator="what was learned",
+            theorems=(self._theorem(radius_sq),),
+        )
+        if self._theorem(radius_sq).separable and not (seen.margin or 0.0) > 0:
+            reason = f"no separator found in {self.n_iter_} epoch(s), and the theorem is about rows that have one"
+            return bounds.uncertified(*run, reason)
+        return seen
+
+    @property
+    def certificate_(self) -> bounds.Certificate:
+        """After `fit` the mistakes of all machines against the theorem; where there is none, why."""
+        check_is_fitted(self, "_learner")
+        reason = self._why_uncertified()
+        if reason:
+            return bounds.uncertified(self.n_mistakes_, None, self.n_iter_, reason)
+        certified = self.__dict__.get("_certified")
+        if certified is None or certified[0] != self.n_rounds_:
+            raise AttributeError(
+                "certificate_ is there after a fit that was neither interrupted nor a warm start; the examples of "
+                "online learning are not kept, so that nothing can be compared on them"
+            )
+        found: bounds.Certificate = certified[1]
+        return found
+
+    @property
+    def mistakes_(self) -> NDArray[Any]:
+        """The last updates: round, row, class (index of the machine in `classes_`) and step; older ones are counted."""
+        entries = super().mistakes_
+        if self._labels.machines == 1:
+            entries["class"] = len(self.classes_) - 1
+            entries["step"] *= self._labels.sign
+        else:
+            entries["class"] = np.argsort(self._labels.order)[entries["class"]]
+        return entries
+
+
+def one_of(value: Any, name: str, allowed: Any, who: str) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{who}: {name} must be one of {', '.join(allowed)}; got {value!r}.")
