@@ -28,7 +28,7 @@ from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_mar
 
 __all__ = ["Bounded", "Slots", "as_targets", "parts_of"]
 
-CHUNK = 256  # rows that are learned on one set of kernel values
+CHUNK = 512  # rows that are learned on one set of kernel values
 SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
 
 

@@ -414,5 +414,7 @@ def _predicts_numbers(estimator: Any) -> bool:
     """Whether it is a regressor, of scikit-learn or of river; anything else predicts classes."""
     if isinstance(estimator, BaseEstimator):
         return bool(is_regressor(estimator))
+    steps = getattr(estimator, "steps", None)
+    last = list(steps.values())[-1] if isinstance(steps, Mapping) and steps else estimator  # of river's pipelines
     river = sys.modules.get("river.base")  # there is no estimator of river where it was not imported
-    return river is not None and isinstance(estimator, river.Regressor)
+    return river is not None and isinstance(last, river.Regressor)

@@ -28,8 +28,10 @@ def test_arrays_that_do_not_fit_are_refused():
         Stream(np.ones(4), Y)
     with refused(ShapeError, r"got shape \(4, 2, 2\)"):
         Stream(np.ones((4, 2, 2)), Y)
-    with refused(ShapeError, r"X must have two dimensions"):
-        Stream(sp.coo_array(np.ones(4)), Y)
+    flat = sp.coo_array(np.ones(4))
+    if flat.ndim == 1:  # older SciPy makes a row of it
+        with refused(ShapeError, r"X must have two dimensions"):
+            Stream(flat, Y)
     with refused(ShapeError, "all vectors of a stream must have the same length; got 1, 2"):
         Stream([[1.0, 2.0], [1.0]], [0, 1])
     with refused(KindError, r"X must be rows: an array, .* got generator\. For an iterable of pairs write Stream\.of"):

@@ -45,8 +45,8 @@ def drifting(
 
     >>> from onkel.data import drifting
     >>> X, y = next(drifting(1_000_000, drifts=[500_000], random_state=0).chunks(1000))
-    >>> X.shape, (y == (X[:, 0] * X[:, 1] > 0)).all()
-    ((1000, 2), np.True_)
+    >>> X.shape, bool((y == (X[:, 0] * X[:, 1] > 0)).all())
+    ((1000, 2), True)
 
     Source: after the rotating hyperplane of Hulten, Spencer and Domingos 2001, with a boundary that needs a kernel.
     """
