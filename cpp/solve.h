@@ -52,35 +52,56 @@ static void solve(const double* L, int64_t ld, int64_t m, double* z) {
   }
 }
 
-// The same for one right-hand side: z_t for t in [from, to), in: the right-hand side.
+// The same for one right-hand side: z_t for t in [from, to), in: the right-hand side. Four rows of L
+// share what is loaded of z.
 static void substitute(const double* L, int64_t ld, int64_t from, int64_t to, double* z) {
   typedef Simd<double>::V V;
-  constexpr int kStep = kLanes<double>, kSums = 4;
-  for (int64_t t = from; t < to; ++t) {
-    const double* row = L + t * ld;
-    V sum[kSums] = {};
+  constexpr int kStep = kLanes<double>;
+  for (int64_t t = from; t < to; t += kSolveSteps) {
+    const int64_t count = to - t < kSolveSteps ? to - t : kSolveSteps;
+    const double* row[kSolveSteps];
+    V sum[kSolveSteps] = {};
+    for (int64_t s = 0; s < kSolveSteps; ++s) row[s] = L + (t + (s < count ? s : 0)) * ld;
     int64_t j = 0;
-    for (; j + kSums * kStep <= t; j += kSums * kStep)
+    for (; j + kStep <= t; j += kStep) {
+      const V zj = load(z + j);
 #pragma GCC unroll 4
-      for (int v = 0; v < kSums; ++v) sum[v] += load(row + j + v * kStep) * load(z + j + v * kStep);
-    const V all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    double total = 0;
-    for (int l = 0; l < kStep; ++l) total += all[l];
-    for (; j < t; ++j) total += row[j] * z[j];
-    z[t] = (z[t] - total) / row[t];
+      for (int s = 0; s < kSolveSteps; ++s) sum[s] += load(row[s] + j) * zj;
+    }
+    for (int64_t s = 0; s < count; ++s) {
+      double total = 0;
+      for (int l = 0; l < kStep; ++l) total += sum[s][l];
+      for (int64_t k = j; k < t + s; ++k) total += row[s][k] * z[k];
+      z[t + s] = (z[t + s] - total) / row[s][t + s];
+    }
   }
 }
 
-// L' a = left by rows of L, from the last; a may lie apart. `left` is used up.
+// L' a = left by rows of L, from the last, four at a time; a may lie apart. `left` is used up.
 static void substitute_back(const double* L, int64_t ld, int64_t m, double* left, double* a, int64_t apart) {
+  typedef Simd<double>::V V;
   constexpr int kStep = kLanes<double>;
-  for (int64_t t = m - 1; t >= 0; --t) {
-    const double* row = L + t * ld;
-    const double at = left[t] / row[t];
-    a[t * apart] = at;
+  for (int64_t end = m; end > 0;) {
+    const int64_t count = end < kSolveSteps ? end : kSolveSteps, first = end - count;
+    double at[kSolveSteps] = {};
+    const double* row[kSolveSteps];
+    for (int64_t s = 0; s < kSolveSteps; ++s) row[s] = L + (first + (s < count ? s : 0)) * ld;
+    for (int64_t s = count - 1; s >= 0; --s) {  // the triangle in the corner
+      double value = left[first + s];
+      for (int64_t k = s + 1; k < count; ++k) value -= at[k] * row[k][first + s];
+      at[s] = value / row[s][first + s];
+      a[(first + s) * apart] = at[s];
+    }
     int64_t j = 0;
-    for (; j + kStep <= t; j += kStep) store(left + j, load(left + j) - at * load(row + j));
-    for (; j < t; ++j) left[j] -= at * row[j];
+    for (; j + kStep <= first; j += kStep) {
+      V value = load(left + j);
+#pragma GCC unroll 4
+      for (int s = 0; s < kSolveSteps; ++s) value -= at[s] * load(row[s] + j);
+      store(left + j, value);
+    }
+    for (; j < first; ++j)
+      for (int64_t s = 0; s < count; ++s) left[j] -= at[s] * row[s][j];
+    end = first;
   }
 }
 

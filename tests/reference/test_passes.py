@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference.oracles import SlowPerceptron
 from strategies import as_csr, seeds
 
-from onkel._core import _native
+from onkel._core import _native, simd, simd_targets
 from onkel.kernels import Linear
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -102,3 +102,18 @@ def test_votes_are_those_of_every_prefix(dtype):
                 f += step[t] * (float(K[i, place[t]]) + 1.0)
                 votes += weight[t] if f >= 0 else -weight[t]
             assert out[i, o] == votes
+
+
+@pytest.mark.parametrize("target", simd_targets())
+@pytest.mark.parametrize("m", [1, 3, 4, 7, 9, 31, 130])
+def test_triangular_systems_are_solved(target, m):
+    rng = np.random.default_rng(m)
+    L = np.tril(rng.standard_normal((m + 3, m + 3))) + 5 * np.eye(m + 3)  # with room for more
+    B, A = rng.standard_normal((2, m + 3)), np.empty((m, 2))
+    K, Z = rng.standard_normal((37, m + 3)).astype(np.float32), np.full((37, m + 3), np.nan)
+    with simd(target):
+        _native.coefficients(L, B, A)
+        _native.project_rows(L, m, K, Z, 2)
+    np.testing.assert_allclose(L[:m, :m].T @ A, B[:, :m].T, atol=1e-12)
+    np.testing.assert_allclose(Z[:, :m] @ L[:m, :m].T, K[:, :m], atol=1e-12)
+    assert np.isnan(Z[:, m:]).all()
