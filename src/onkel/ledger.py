@@ -63,26 +63,33 @@ class Ledger:
 
 
 class Window(Ledger):
-    """The last entries of a run that never ends; its length counts them all."""
+    """The last entries of a run that never ends, in memory that does not grow; its length counts them all."""
 
     def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size, self._dropped = size, 0
+        self.size, self._count, self._dropped = size, 0, 0
+        self._entries = np.empty(2 * size, dtype=LEDGER)
 
     def __len__(self) -> int:
         return self._dropped + self._count
 
     def mixed(self, mixing: NDArray[np.float64]) -> Window:
-        window, ledger = Window(self.size), super().mixed(mixing)
-        window._entries, window._count, window._dropped = ledger._entries, ledger._count, self._dropped
+        window, found = Window(self.size), super().mixed(mixing).entries[-self.size :]
+        window._entries[: len(found)] = found
+        window._count, window._dropped = len(found), self._dropped
         return window
 
     def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """As in `Ledger`; now and then the older half makes room."""
+        new = np.count_nonzero(steps)
+        if new > self.size:  # only the last of them are to stay
+            extra = 1 + int(np.searchsorted(np.cumsum(np.count_nonzero(steps, axis=1)), new - self.size))
+            self._dropped += int(np.count_nonzero(steps[:extra]))
+            self.add(steps[extra:], rounds[extra:], rows[extra:])
+            return
+        if self._count + new > len(self._entries):
+            self._entries[: self.size] = self._entries[self._count - self.size : self._count].copy()
+            self._count, self._dropped = self.size, self._dropped + self._count - self.size
         super().add(steps, rounds, rows)
-        if self._count > 2 * self.size:  # rarely: half of the room is given up at a time
-            extra = self._count - self.size
-            self._entries[: self.size] = self._entries[extra : self._count].copy()
-            self._count, self._dropped = self.size, self._dropped + extra
 
     def copy(self) -> Window:
         twin = Window(self.size)
