@@ -83,7 +83,7 @@ class Window(Ledger):
         new = np.count_nonzero(steps)
         if new > self.size:  # only the last of them are to stay
             extra = 1 + int(np.searchsorted(np.cumsum(np.count_nonzero(steps, axis=1)), new - self.size))
-            self._dropped += int(np.count_nonzero(steps[:extra]))
+            self._count, self._dropped = 0, len(self) + int(np.count_nonzero(steps[:extra]))
             self.add(steps[extra:], rounds[extra:], rows[extra:])
             return
         if self._count + new > len(self._entries):

@@ -1,0 +1,24 @@
+"""The window of a run's last updates: what it shows is the end of the whole ledger, and it counts all of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onkel.ledger import Ledger, Window
+
+
+@pytest.mark.parametrize("size", [3, 10, 50])
+def test_a_window_is_the_end_of_the_ledger(size):
+    rng, window, ledger, seen = np.random.default_rng(size), Window(size), Ledger(), 0
+    for _ in range(100):
+        steps = rng.choice([0.0, 0.0, 1.0, -1.0], (int(rng.integers(1, 40)), 2))
+        rounds = seen + 1 + np.arange(len(steps))
+        seen += len(steps)
+        for kept in (window, ledger):
+            kept.add(steps, rounds, 10 * rounds)
+        shown = window.entries
+        assert len(window) == len(ledger)
+        assert min(size, len(ledger)) - 1 <= len(shown) <= size  # a round's entries stay together
+        np.testing.assert_array_equal(shown, ledger.entries[len(ledger) - len(shown) :])
+        assert window._entries.nbytes == 2 * size * shown.itemsize
