@@ -100,11 +100,9 @@ class PassiveAggressiveClassifier(InSlotsClassifier):
         rule = Rule(self.RULES[self.variant], () if self.variant == "PA" else (float(self.C),))
         return Bounded(self._resolve(rows), machines, rule, _replacing(self.budget))
 
-    def _why_uncertified(self) -> str:
-        with_budget = "the theorem is about learning without a budget; with one there is none"
-        return "" if self._learner.policy.budget is None else with_budget
-
-    def _theorem(self, radius_sq: float) -> Theorem:
+    def _theorem(self, radius_sq: float) -> Theorem | str:
+        if self._learner.policy.budget is not None:
+            return "the theorem is about learning without a budget; with one there is none"
         return pa_theorem(self.variant, float(self.C), radius_sq)
 
 

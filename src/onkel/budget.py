@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -99,16 +100,16 @@ class Example(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Policy:
+class Policy(ABC):
     """Puts examples into slots; the base of the policies."""
 
     budget: int | None = None
     code: ClassVar[int | None] = None  # of its twin in the core: online.h, Policy
     needs_gram: ClassVar[bool] = False  # of the support with itself
 
+    @abstractmethod
     def take(self, memory: Memory, new: Example) -> None:
         """Finds an example a slot."""
-        raise NotImplementedError
 
 
 class Grow(Policy):

@@ -23,7 +23,6 @@ from onkel.errors import InputError, KindError, ParameterError, ValuesError
 from onkel.estimator import left_as_it_was
 from onkel.kernels.rows import Rows
 from onkel.labels import Labels, mixed_kinds
-from onkel.passes import run_epochs
 from onkel.progress import progress_bar
 
 __all__ = ["OnlineClassifier"]
@@ -34,12 +33,7 @@ ONE = np.ones(1)  # the weight of an example that has none
 class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
     """The base of the classifiers; not for use by itself."""
 
-    max_iter: int
-    shuffle: bool
-    random_state: Any
     class_weight: Any
-    warm_start: bool
-    verbose: int
 
     # ---------------------------------------------------------------- what a subclass gives
 
@@ -101,15 +95,7 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
         self.classes_ = self._labels.classes
         random = check_random_state(self.random_state)
         run = self._new_run(rows, targets, weights, numbers)
-        self.n_iter_, self.converged_, interrupted = run_epochs(
-            run,
-            len(rows),
-            random,
-            max_iter=self.max_iter,
-            shuffle=bool(self.shuffle),
-            who=self._who,
-            verbose=self.verbose,
-        )
+        interrupted = self._run_epochs(run, len(rows), random, "mistakes")
         self._draw = random.uniform()  # of the random hypothesis
         self._learner = run.learner()
         self._after_fit(run, y, interrupted is not None)

@@ -16,11 +16,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from onkel._core import _native
+from onkel.bounds import check_gram
 from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimator import KernelParams
-from onkel.kernels import Kernel, Linear, prepare
+from onkel.kernels import Kernel, Linear, Precomputed, prepare
 from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
-from onkel.kernels.rows import Rows, VectorRows
+from onkel.kernels.rows import GramRows, Rows, VectorRows
+from onkel.passes import Run, run_epochs
 from onkel.snapshot import Snapshots
 
 __all__ = ["FLOATS", "Door", "KernelDoor"]
@@ -33,6 +35,12 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
 
     Fitted, it has `_learner`, an object with ``widen(n_features)``, and `_dtype`, that of its rows.
     """
+
+    max_iter: int
+    shuffle: bool
+    random_state: Any
+    warm_start: bool
+    verbose: int
 
     _learner: Any
     _dtype: np.dtype
@@ -53,6 +61,20 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
         return Linear()
 
     # ---------------------------------------------------------------- whole data
+
+    def _run_epochs(self, run: Run, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
+        """The epochs of a fit over n rows; gives back the Ctrl-C that ended them."""
+        self.n_iter_, self.converged_, interrupted = run_epochs(
+            run,
+            n,
+            random,
+            max_iter=self.max_iter,
+            shuffle=bool(self.shuffle),
+            who=self._who,
+            verbose=self.verbose,
+            counted=counted,
+        )
+        return interrupted
 
     def _enter(
         self, X: Any, y: Any, *, reset: bool, whole: bool, targets: Literal["labels", "numbers", "none"] = "labels"
@@ -227,6 +249,11 @@ class KernelDoor(Door):
         else:
             gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
         self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._who)
+        self._is_psd = self.kernel_.is_psd
+        if isinstance(rows, GramRows):
+            examined = check_gram(rows, self._who)
+            if isinstance(self.kernel_, Precomputed):  # of a kernel made of it, such as −K, it says nothing
+                self._is_psd = examined
         self._admit(rows)
         return self.kernel_
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from onkel.classifier import OnlineClassifier
 from onkel.door import KernelDoor
 from onkel.errors import ParameterError
 from onkel.estimator import warn_of_conflicts
-from onkel.kernels import Kernel, Precomputed, expand
-from onkel.kernels.rows import GramRows, Rows
+from onkel.kernels import Kernel, expand
+from onkel.kernels.rows import Rows
 from onkel.model import Expansion, support_data
 from onkel.passes import Passes
 from onkel.theorem import Theorem, why_not
@@ -109,19 +110,13 @@ class InSlots(KernelDoor):
 
     def _resolve(self, rows: Rows) -> Kernel:
         self._nothing = rows[:0]
-        kernel = super()._resolve(rows)
-        self._is_psd = kernel.is_psd
-        if isinstance(rows, GramRows):
-            examined = bounds.check_gram(rows, self._who)
-            # what was examined is not the matrix of a kernel that is made of the given one, such as −K
-            self._is_psd = examined if isinstance(kernel, Precomputed) else kernel.is_psd
-        return kernel
+        return super()._resolve(rows)
 
 
 class InSlotsClassifier(InSlots, OnlineClassifier):
     """A classifier in bounded memory; not for use by itself.
 
-    A subclass with a theorem on its mistakes gives `_theorem`; one without says so in `_why_uncertified`.
+    A subclass says in `_theorem` which theorem there is on its mistakes, or why there is none.
     """
 
     _hard: bool = True  # whether it learns until no example is wrong, which equal rows with different labels prevent
@@ -130,13 +125,9 @@ class InSlotsClassifier(InSlots, OnlineClassifier):
         if self._hard and self.max_iter > 1 and not self.converged_ and not interrupted:
             warn_of_conflicts(run.rows, y, self._who)
 
-    def _why_uncertified(self) -> str:
-        """Why there is no theorem on the mistakes, whatever the data; empty where there is one."""
-        return ""
-
-    def _theorem(self, radius_sq: float) -> Theorem:
-        """The theorem on the mistakes where k(x, x) ≤ radius_sq and all weights are 1."""
-        raise NotImplementedError
+    @abstractmethod
+    def _theorem(self, radius_sq: float) -> Theorem | str:
+        """The theorem on the mistakes where k(x, x) ≤ radius_sq and all weights are 1, or why there is none."""
 
     def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._labels.out(coef)
@@ -157,16 +148,33 @@ class InSlotsClassifier(InSlots, OnlineClassifier):
     ) -> KeyboardInterrupt | None:
         interrupted = super()._epochs_new(rows, y, weights, numbers)
         self._certified: tuple[int, bounds.Certificate] | None = None
-        if interrupted is None and not self._why_uncertified():
+        if interrupted is None:
             try:
-                self._certified = self.n_rounds_, self._certify(rows, y, weights, numbers)
+                self._certified = self._certify(rows, y, weights, numbers)
             except KeyboardInterrupt as stop:  # what was learned stays
                 interrupted = stop
         return interrupted
 
-    def _certify(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray) -> bounds.Certificate:
-        """The mistakes of a fit against the theorem, with what was learned as the comparator."""
+    def _certify(
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+    ) -> tuple[int, bounds.Certificate] | None:
+        """The mistakes of a fit against the theorem, if there is one, with what was learned as the comparator."""
         radius_sq = float(self.kernel_._diag(rows).max())
+        theorem = self._theorem(radius_sq)
+        if isinstance(theorem, str):
+            return None
+        found = self._held_against(theorem, radius_sq, rows, y, weights, numbers)
+        return self.n_rounds_, found
+
+    def _held_against(
+        self,
+        theorem: Theorem,
+        radius_sq: float,
+        rows: Rows,
+        y: NDArray,
+        weights: NDArray[np.float64],
+        numbers: NDArray,
+    ) -> bounds.Certificate:
         run = (self.n_mistakes_, radius_sq, self.n_iter_)
         if (weights != 1).any():
             return bounds.uncertified(*run, "the theorem is about weights of 1; others change the steps")
@@ -185,9 +193,9 @@ class InSlotsClassifier(InSlots, OnlineClassifier):
             radius_sq=radius_sq,
             epochs=self.n_iter_,
             comparator="what was learned",
-            theorems=(self._theorem(radius_sq),),
+            theorems=(theorem,),
         )
-        if self._theorem(radius_sq).separable and not (seen.margin or 0.0) > 0:
+        if theorem.separable and not (seen.margin or 0.0) > 0:
             reason = f"no separator found in {self.n_iter_} epoch(s), and the theorem is about rows that have one"
             return bounds.uncertified(*run, reason)
         return seen
@@ -196,9 +204,9 @@ class InSlotsClassifier(InSlots, OnlineClassifier):
     def certificate_(self) -> bounds.Certificate:
         """After `fit` the mistakes of all machines against the theorem; where there is none, why."""
         check_is_fitted(self, "_learner")
-        reason = self._why_uncertified()
-        if reason:
-            return bounds.uncertified(self.n_mistakes_, None, self.n_iter_, reason)
+        theorem = self._theorem(1.0)
+        if isinstance(theorem, str):
+            return bounds.uncertified(self.n_mistakes_, None, self.n_iter_, theorem)
         certified = self.__dict__.get("_certified")
         if certified is None or certified[0] != self.n_rounds_:
             raise AttributeError(
@@ -212,12 +220,7 @@ class InSlotsClassifier(InSlots, OnlineClassifier):
     def mistakes_(self) -> NDArray[Any]:
         """The last updates: round, row, class (index of the machine in `classes_`) and step; older ones are counted."""
         entries = super().mistakes_
-        if self._labels.machines == 1:
-            entries["class"] = len(self.classes_) - 1
-            entries["step"] *= self._labels.sign
-        else:
-            entries["class"] = np.argsort(self._labels.order)[entries["class"]]
-        return entries
+        return self._labels.told(entries)
 
 
 def one_of(value: Any, name: str, allowed: Any, who: str) -> None:

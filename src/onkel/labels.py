@@ -131,6 +131,16 @@ class Labels:
             mixing[0, 1] = -1.0
         return mixing
 
+    def told(self, entries: NDArray[Any]) -> NDArray[Any]:
+        """Entries of a ledger as the user knows the classes: a machine's index is its class's."""
+        entries = entries.copy()
+        if self.machines == 1:
+            entries["class"] = len(self.classes) - 1
+            entries["step"] *= self.sign
+            return entries
+        entries["class"] = np.argsort(self.order)[entries["class"]]
+        return entries[np.lexsort((entries["class"], entries["round"]))]
+
     def out(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Machines' columns as the user knows them: one, for classes[1], or one per sorted class."""
         if self.machines == 1:

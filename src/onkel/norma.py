@@ -167,7 +167,7 @@ class NormaClassifier(_Norma, InSlotsClassifier):
 
     _hard = False
 
-    def _why_uncertified(self) -> str:
+    def _theorem(self, radius_sq: float) -> str:
         return "the theorem on NORMA is about its regularised loss, not about its mistakes"
 
     @property

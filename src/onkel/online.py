@@ -125,14 +125,11 @@ class Forgetron(InSlotsClassifier):
         policy = self.POLICIES[self.variant](self.budget)
         return Bounded(self._resolve(rows), machines, Rule(rules.perceptron), policy)
 
-    def _why_uncertified(self) -> str:
+    def _theorem(self, radius_sq: float) -> Theorem | str:
         budget = self._learner.policy.budget
-        if budget >= FORGETRON_LEAST:
-            return ""
-        return f"the Forgetron's theorem needs a budget of at least {FORGETRON_LEAST}; this one is {budget}"
-
-    def _theorem(self, radius_sq: float) -> Theorem:
-        return forgetron_theorem(self._learner.policy.budget, self._labels.machines, radius_sq)
+        if budget < FORGETRON_LEAST:
+            return f"the Forgetron's theorem needs a budget of at least {FORGETRON_LEAST}; this one is {budget}"
+        return forgetron_theorem(budget, self._labels.machines, radius_sq)
 
     @property
     def shrink_(self) -> float:
@@ -216,7 +213,7 @@ class BudgetPerceptron(InSlotsClassifier):
         policy = self.POLICIES[self.forget](self.budget)
         return Bounded(self._resolve(rows), machines, Rule(rules.perceptron), policy, seed=self._seed())
 
-    def _why_uncertified(self) -> str:
+    def _theorem(self, radius_sq: float) -> str:
         if isinstance(self._learner.policy, budgets.Random):
             return "the theorem on forgetting at random is about the mistakes to be expected, not about those of a run"
         return "on forgetting the oldest example without shrinking the others there is no theorem; Forgetron has one"
@@ -292,7 +289,7 @@ class Projectron(InSlotsClassifier):
         eta, aggressive = float(self.eta), bool(self.aggressive)
         return Projected(self._resolve(rows), machines, eta=eta, budget=self.budget, aggressive=aggressive)
 
-    def _why_uncertified(self) -> str:
+    def _theorem(self, radius_sq: float) -> str:
         return "what the projections lose depends on eta and the comparator, and onkel has no theorem that counts it"
 
     @property

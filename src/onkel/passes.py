@@ -68,7 +68,7 @@ def run_epochs(
     shuffle: bool,
     who: str,
     verbose: int,
-    counted: str = "mistakes",
+    counted: str,
 ) -> Outcome:
     """Up to `max_iter` epochs over n rows; ends after one without an update, and at Ctrl-C."""
     epochs, converged = 0, False

@@ -22,8 +22,8 @@ from onkel.door import KernelDoor
 from onkel.dual import Epochs, Online
 from onkel.errors import ParameterError
 from onkel.estimator import warn_of_conflicts
-from onkel.kernels import Kernel, Precomputed
-from onkel.kernels.rows import GramRows, Rows
+from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows
 from onkel.model import Expansion, Vote, support_data
 from onkel.passes import Passes
 from onkel.primal import Primal
@@ -41,14 +41,7 @@ class _WithLedger(OnlineClassifier):
     def mistakes_(self) -> NDArray[Any]:
         """The ledger as the user knows the classes: a machine's index is its class's."""
         check_is_fitted(self, "_learner")
-        entries: NDArray[Any] = self._learner.ledger.entries.copy()
-        if self._labels.machines == 1:
-            entries["class"] = len(self.classes_) - 1
-            entries["step"] *= self._labels.sign
-        else:
-            entries["class"] = np.argsort(self._labels.order)[entries["class"]]
-            entries = entries[np.lexsort((entries["class"], entries["round"]))]
-        return entries
+        return self._labels.told(self._learner.ledger.entries)
 
     @property
     def n_mistakes_(self) -> int:
@@ -168,12 +161,8 @@ class KernelPerceptron(KernelDoor, _WithLedger):
         return Online(self._resolve(rows), machines, float(bool(self.fit_intercept)))
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Epochs:
-        kernel = self._resolve(rows)
-        examined = bounds.check_gram(rows, self._who) if isinstance(rows, GramRows) else None
-        # what was examined is not the matrix of a kernel that is made of the given one, such as −K
-        self._is_psd = examined if isinstance(kernel, Precomputed) else kernel.is_psd
         return Epochs(
-            kernel,
+            self._resolve(rows),
             rows,
             targets,
             weights,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers as number_types
+from abc import abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from onkel.door import Door
 from onkel.errors import KindError, ValuesError
 from onkel.estimator import left_as_it_was
 from onkel.kernels.rows import Rows
-from onkel.passes import Passes, run_epochs
+from onkel.passes import Passes
 
 __all__ = ["OnlineRegressor"]
 
@@ -31,26 +32,23 @@ class OnlineRegressor(Door):
     A subclass gives ``_new_learner(rows, machines)`` and ``_machine_scores(X)``, ``_machine_scores_one(row)``.
     """
 
-    max_iter: int
-    shuffle: bool
-    random_state: Any
-    warm_start: bool
-    verbose: int
-
     _targets: Literal["numbers", "none"] = "numbers"
 
     def _check_params(self) -> None:
         super()._check_params()
         check_integer(self.max_iter, "max_iter", self._who, at_least=1)
 
+    @abstractmethod
     def _new_learner(self, rows: Rows, machines: int) -> Any:
-        raise NotImplementedError
+        """A learner that has seen nothing; `rows` are the first data."""
 
+    @abstractmethod
     def _machine_scores(self, X: Any) -> NDArray[np.float64]:
-        raise NotImplementedError
+        """(n, 1)."""
 
+    @abstractmethod
     def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
-        raise NotImplementedError
+        """(1, 1), fast."""
 
     # ---------------------------------------------------------------- learning
 
@@ -66,24 +64,11 @@ class OnlineRegressor(Door):
             if not go_on:
                 self._begin(rows)
             run = Passes(self._learner, rows, y, weights, self._seen + present)
-            self.n_iter_, self.converged_, interrupted = run_epochs(
-                run,
-                len(rows),
-                random,
-                max_iter=self.max_iter,
-                shuffle=bool(self.shuffle),
-                who=self._who,
-                verbose=self.verbose,
-                counted="updates",
-            )
+            interrupted = self._run_epochs(run, len(rows), random, "updates")
             self._seen += given
-            self._after_fit()
         if interrupted is not None:
             raise interrupted
         return self
-
-    def _after_fit(self) -> None:
-        """What is left to do after the epochs of a fit."""
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns from more examples, in their order, once."""
