@@ -3,11 +3,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "online.h"
@@ -224,6 +226,35 @@ template <class T> void bind_online(nb::module_& m) {
       "w"_a.noconvert(), "F"_a.noconvert(), "steps"_a.noconvert(), "added"_a.noconvert(), "counts"_a.noconvert());
 }
 
+int64_t run_smo(bool pairs, const float* K, const onkel::Block& block, double tol, int64_t most, double* gap) {
+  return onkel::current_target().smo32(pairs, K, block, tol, most, gap);
+}
+int64_t run_smo(bool pairs, const double* K, const onkel::Block& block, double tol, int64_t most, double* gap) {
+  return onkel::current_target().smo64(pairs, K, block, tol, most, gap);
+}
+
+template <class T> void bind_smo(nb::module_& m) {
+  m.def(
+      "smo",
+      [](In2<T> K, int64_t size, In1<double> low, In1<double> high, Out1<double> b, Out1<double> v, bool pairs,
+         double tol, int64_t most) {
+        const size_t room = v.shape(0);
+        std::vector<double> scratch(3 * room);
+        double* s = scratch.data();
+        double gap = 0;
+        int64_t steps = 0;
+        {
+          const nb::gil_scoped_release released;
+          const onkel::Block block{size, int64_t(K.shape(1)), low.data(), high.data(), b.data(), v.data(),
+                                   s, s + room, s + 2 * room};
+          steps = run_smo(pairs, K.data(), block, tol, most, &gap);
+        }
+        return std::make_pair(steps, gap);
+      },
+      "K"_a.noconvert(), "size"_a, "low"_a.noconvert(), "high"_a.noconvert(), "b"_a.noconvert(), "v"_a.noconvert(),
+      "pairs"_a, "tol"_a, "most"_a);
+}
+
 template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "perceptron_pass",
@@ -288,6 +319,8 @@ NB_MODULE(_native, m) {
   bind_passes<double>(m);
   bind_online<float>(m);
   bind_online<double>(m);
+  bind_smo<float>(m);
+  bind_smo<double>(m);
   m.def(
       "coefficients",
       [](In2<double> L, In2<double> B, Out2<double> A) {

@@ -76,6 +76,15 @@ template <class T> struct Job {
   bool by_column;
 };
 
+// A block of the variables of a support vector machine's dual: smo.h. Arrays hold whole vectors of
+// doubles, and rows of K lie `ld` values apart, as many at least.
+struct Block {
+  int64_t q, ld;
+  const double *low, *high;
+  double *b, *v;
+  double *grow, *shrink, *diagonal;  // scratch
+};
+
 // What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of
 // scratch_bytes(job) to itself; share(job, threads) says how many rows a call should take.
 struct Target {
@@ -92,6 +101,8 @@ struct Target {
   void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // solve.h
   void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
   void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* left, double* a, int64_t apart);
+  int64_t (*smo32)(bool pairs, const float* K, const Block&, double tol, int64_t most, double* gap);  // smo.h
+  int64_t (*smo64)(bool pairs, const double* K, const Block&, double tol, int64_t most, double* gap);
 };
 
 }  // namespace onkel

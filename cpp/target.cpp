@@ -1,6 +1,7 @@
 // One SIMD target: this file is compiled once per target, with ONKEL_TARGET its name and the
 // compiler's flags its instructions (CMakeLists.txt). Only the table leaves it.
 #include "product.h"
+#include "smo.h"
 #include "solve.h"
 
 #define ONKEL_STRING2(x) #x
@@ -44,6 +45,8 @@ const Target target = {ONKEL_STRING(ONKEL_TARGET),
                        solve_rows,
                        solve,
                        substitute,
-                       substitute_back};
+                       substitute_back,
+                       smo<float>,
+                       smo<double>};
 
 }}  // namespace onkel::ONKEL_TARGET

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from onkel.online import Projectron as Projectron
     from onkel.perceptron import KernelPerceptron as KernelPerceptron
     from onkel.perceptron import Perceptron as Perceptron
+    from onkel.svm import SVC as SVC
+    from onkel.svm import SVR as SVR
+    from onkel.svm import OneClassSVM as OneClassSVM
 
 __version__ = "0.1.0.dev0"
 __all__ = sorted(entry.name for entry in ENTRIES)

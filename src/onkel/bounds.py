@@ -211,16 +211,23 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     return best if separates else replace(best, conflict=run.conflict(kept))
 
 
-def check_gram(rows: GramRows, who: str) -> bool | None:
-    """Whether a precomputed matrix is positive semi-definite, None if it is too large to tell; it must be symmetric."""
+def check_symmetric(rows: GramRows, who: str) -> NDArray:
+    """A precomputed matrix of its rows with themselves; refuses one that is not symmetric."""
     assert rows.block is not None
     K = rows.block if len(rows) == rows.block.shape[1] else rows.read(rows)  # rows of weight 0 are gone, columns not
-    asymmetry = float(np.abs(K - K.T).max())
+    parts = [slice(i, i + 512) for i in range(0, len(K), 512)]  # no second matrix
+    asymmetry = max(float(np.abs(K[part] - K[:, part].T).max()) for part in parts)
     if asymmetry > 1e-5 * float(np.abs(K).max()):
         raise GramError(
             f"{who}: a precomputed Gram matrix must be symmetric; got K_ij and K_ji that differ by {asymmetry:.3g}. "
             "Take (K + K.T) / 2 if that is what you mean; onkel.gram.check(K) tells more."
         )
+    return K
+
+
+def check_gram(rows: GramRows, who: str) -> bool | None:
+    """Whether a precomputed matrix is positive semi-definite, None if it is too large to tell; it must be symmetric."""
+    K = check_symmetric(rows, who)
     if len(rows) > MAX_EXAMINED:
         return None
     psd = gram.check(K).psd

@@ -141,6 +141,7 @@ def check_number(
     *,
     above: float | None = None,
     at_least: float | None = None,
+    at_most: float | None = None,
     finite: bool = True,
     advice: str = "",
 ) -> float:
@@ -150,10 +151,13 @@ def check_number(
         wanted += f" > {above:g}"
     if at_least is not None:
         wanted += f" >= {at_least:g}"
+    if at_most is not None:
+        wanted += f" and <= {at_most:g}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
         raise KindError(f"{who}: {name} must be {wanted}; got {value!r}. {advice}".rstrip())
     number = float(value)
     ok = (np.isfinite(number) if finite else number == number) and (above is None or number > above)
+    ok = ok and (at_most is None or number <= at_most)
     if not (ok and (at_least is None or number >= at_least)):
         raise ParameterError(f"{who}: {name} must be {wanted}; got {value!r}. {advice}".rstrip())
     return number

@@ -25,26 +25,16 @@ from onkel.kernels.rows import GramRows, Rows, VectorRows
 from onkel.passes import Run, run_epochs
 from onkel.snapshot import Snapshots
 
-__all__ = ["FLOATS", "Door", "KernelDoor"]
+__all__ = ["FLOATS", "Door", "Entrance", "KernelDoor", "OwnKernel"]
 
 FLOATS = [np.float64, np.float32]  # what the door lets pass; other numbers become the first
 
 
-class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
-    """The base of the online estimators; not for use by itself.
+class Entrance(KernelParams, BaseEstimator):  # type: ignore[misc]
+    """The door for whole data; a base of estimators."""
 
-    Fitted, it has `_learner`, an object with ``widen(n_features)``, and `_dtype`, that of its rows.
-    """
-
-    max_iter: int
-    shuffle: bool
-    random_state: Any
-    warm_start: bool
-    verbose: int
-
-    _learner: Any
-    _dtype: np.dtype
     n_features_in_: int
+    _dtype: np.dtype  # of the rows that it was fitted on
 
     @property
     def _who(self) -> str:
@@ -59,22 +49,6 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
     def _kernel_in(self, fresh: bool = False) -> Kernel:
         """A kernel that takes what this estimator takes; `fresh`: before a new fit, by its parameters."""
         return Linear()
-
-    # ---------------------------------------------------------------- whole data
-
-    def _run_epochs(self, run: Run, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
-        """The epochs of a fit over n rows; gives back the Ctrl-C that ended them."""
-        self.n_iter_, self.converged_, interrupted = run_epochs(
-            run,
-            n,
-            random,
-            max_iter=self.max_iter,
-            shuffle=bool(self.shuffle),
-            who=self._who,
-            verbose=self.verbose,
-            counted=counted,
-        )
-        return interrupted
 
     def _enter(
         self, X: Any, y: Any, *, reset: bool, whole: bool, targets: Literal["labels", "numbers", "none"] = "labels"
@@ -129,6 +103,43 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
             if weights.min() < 0:
                 raise ValuesError(f"{self._who}: sample_weight must be >= 0; got {weights.min():g}.")
         return weights
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        takes = self._kernel_in(fresh=True).takes
+        tags.input_tags.pairwise = takes == "gram"
+        tags.input_tags.sparse = takes in ("vectors", "anything")
+        tags.input_tags.two_d_array = takes != "objects"
+        return tags
+
+
+class Door(Entrance, Snapshots):
+    """The base of the online estimators; not for use by itself.
+
+    Fitted, it has `_learner`, an object with ``widen(n_features)``.
+    """
+
+    max_iter: int
+    shuffle: bool
+    random_state: Any
+    warm_start: bool
+    verbose: int
+
+    _learner: Any
+
+    def _run_epochs(self, run: Run, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
+        """The epochs of a fit over n rows; gives back the Ctrl-C that ended them."""
+        self.n_iter_, self.converged_, interrupted = run_epochs(
+            run,
+            n,
+            random,
+            max_iter=self.max_iter,
+            shuffle=bool(self.shuffle),
+            who=self._who,
+            verbose=self.verbose,
+            counted=counted,
+        )
+        return interrupted
 
     # ---------------------------------------------------------------- one example
 
@@ -212,17 +223,9 @@ class Door(KernelParams, Snapshots, BaseEstimator):  # type: ignore[misc]
             columns = self._columns = {name: i for i, name in enumerate(self.feature_names_in_)}
         return columns
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        takes = self._kernel_in(fresh=True).takes
-        tags.input_tags.pairwise = takes == "gram"
-        tags.input_tags.sparse = takes in ("vectors", "anything")
-        tags.input_tags.two_d_array = takes != "objects"
-        return tags
 
-
-class KernelDoor(Door):
-    """A `Door` with a kernel that the user names, describes or gives."""
+class OwnKernel(Entrance):
+    """An `Entrance` with a kernel that the user names, describes or gives."""
 
     kernel: Any
     gamma: float | str
@@ -237,7 +240,7 @@ class KernelDoor(Door):
         refuse_unused(self.kernel, given, self.KERNEL_DEFAULTS, self._who)
 
     def _kernel_in(self, fresh: bool = False) -> Kernel:
-        if not fresh and hasattr(self, "_learner"):
+        if not fresh and hasattr(self, "kernel_"):
             return self.kernel_
         return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._who)
 
@@ -249,13 +252,21 @@ class KernelDoor(Door):
         else:
             gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
         self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._who)
-        self._is_psd = self.kernel_.is_psd
+        return self.kernel_
+
+
+class KernelDoor(OwnKernel, Door):
+    """A `Door` with a kernel of the user's."""
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        kernel = super()._resolve(rows)
+        self._is_psd = kernel.is_psd
         if isinstance(rows, GramRows):
             examined = check_gram(rows, self._who)
-            if isinstance(self.kernel_, Precomputed):  # of a kernel made of it, such as −K, it says nothing
+            if isinstance(kernel, Precomputed):  # of a kernel made of it, such as −K, it says nothing
                 self._is_psd = examined
         self._admit(rows)
-        return self.kernel_
+        return kernel
 
 
 def _vector(x: dict[Any, Any], columns: dict[Any, int], who: str) -> NDArray[np.float64]:

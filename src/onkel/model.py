@@ -1,6 +1,7 @@
 """What learning yields: frozen models, safe to share between threads, compared by content.
 
     Expansion    f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c
+    OneVsOne     f_ab(x), such an expansion for each pair of classes
     Vote         f_c(x) = Σ_k m_k sign(v_k·x) / m      over all guesses v_k of a run
 
 Learners change, models do not: files, exports and servers see only these.
@@ -21,7 +22,7 @@ from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
 from onkel.kernels.tiles import add_scores, fill
 
-__all__ = ["Contribution", "Expansion", "Vote", "support_data"]
+__all__ = ["Contribution", "Expansion", "OneVsOne", "Vote", "support_data"]
 
 
 class Contribution(NamedTuple):
@@ -135,6 +136,52 @@ class Expansion(_OnSupport):
         size = np.abs(self.coef).max(axis=1, initial=0.0)
         keep = np.sort(np.argsort(-size, kind="stable")[:n])
         return dataclasses.replace(self, support=self.support[keep], rows=self.rows[keep], coef=self.coef[keep])
+
+
+PAIR_VALUES = 1 << 22  # scores of a slab of rows
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OneVsOne(_OnSupport):
+    """An expansion for each pair of classes a < b, positive for a, over one set of support vectors.
+
+    A support vector of class a has a coefficient in each of the k − 1 pairs of its class; row j of
+    `coef` is the pair with the j-th of the other classes, as in scikit-learn's `dual_coef_`.
+
+    Parameters
+    ----------
+    kernel, support, rows : as in `Expansion`; the support vectors of a class stand together.
+    counts : how many each class has, shape (classes,).
+    coef : shape (classes − 1, m).
+    intercept : of the pairs (0, 1), (0, 2), …, (1, 2), ….
+
+    Cost: m kernel values a row, each with k − 1 coefficients.
+    """
+
+    counts: NDArray[np.int64]
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """(n, pairs)."""
+        x = self._rows(X)
+        k = len(self.counts)
+        out = np.tile(self.intercept, (len(x), 1))
+        step = max(1, PAIR_VALUES // (k * (k - 1)))
+        for first in range(0, len(x), step):
+            part = x[first : first + step] if step < len(x) else x
+            out[first : first + step] += self._of_pairs(part)
+        return out
+
+    def _of_pairs(self, x: Rows) -> NDArray[np.float64]:
+        k, ends = len(self.counts), np.cumsum(self.counts)
+        shares = np.zeros((k, len(x), k - 1))  # of each class's support vectors
+        for c in range(k):
+            where = slice(ends[c] - self.counts[c], ends[c])
+            if self.counts[c]:
+                s = self.support.keep(("class", c), lambda where=where: self.support[where])  # type: ignore[misc]
+                add_scores(self.kernel, x, s, np.ascontiguousarray(self.coef[:, where].T), shares[c])
+        return np.column_stack([shares[a, :, b - 1] + shares[b, :, a] for a in range(k) for b in range(a + 1, k)])
 
 
 def _one(x: Any) -> Any:

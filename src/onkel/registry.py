@@ -44,6 +44,9 @@ ENTRIES = (
     Entry("PassiveAggressiveClassifier", "onkel.aggressive", "classify", online=True),
     Entry("PassiveAggressiveRegressor", "onkel.aggressive", "regress", online=True),
     Entry("Projectron", "onkel.online", "classify", online=True),
+    Entry("OneClassSVM", "onkel.svm", "detect"),
+    Entry("SVC", "onkel.svm", "classify"),
+    Entry("SVR", "onkel.svm", "regress"),
     Entry("EigenMap", "onkel.features", "transform"),
     Entry("PolynomialMap", "onkel.features", "transform"),
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from contextvars import ContextVar
 from enum import IntEnum
 
 import numpy as np
@@ -20,7 +21,17 @@ from numpy.typing import DTypeLike, NDArray
 from onkel._core import _native
 from onkel.errors import ParameterError
 
-__all__ = ["PANEL_BYTES", "Map", "Op", "aligned_empty", "simd", "simd_target", "simd_targets", "thread_count"]
+__all__ = [
+    "PANEL_BYTES",
+    "Map",
+    "Op",
+    "aligned_empty",
+    "simd",
+    "simd_target",
+    "simd_targets",
+    "thread_count",
+    "threads",
+]
 
 PANEL_BYTES = 128  # of one feature in one panel: engine.h, kPanelBytes
 
@@ -70,8 +81,24 @@ def simd(name: str) -> Iterator[None]:
         _select(before, "the SIMD path")
 
 
+_asked: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+@contextlib.contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Products of a block use so many threads; where the caller has threads of its own, one each."""
+    before = _asked.set(count)
+    try:
+        yield
+    finally:
+        _asked.reset(before)
+
+
 def thread_count() -> int:
     """Threads that a large product may use."""
+    asked = _asked.get()
+    if asked is not None:
+        return asked
     for variable in ("ONKEL_NUM_THREADS", "OMP_NUM_THREADS"):
         text = os.environ.get(variable, "").split(",")[0].strip()
         if text:

@@ -117,6 +117,17 @@ def online_pass(
     steps: NDArray,
     counts: NDArray,
 ) -> bool: ...
+def smo(
+    K: NDArray,
+    size: int,
+    low: NDArray,
+    high: NDArray,
+    b: NDArray,
+    v: NDArray,
+    pairs: bool,
+    tol: float,
+    most: int,
+) -> tuple[int, float]: ...
 def project_rows(L: NDArray, size: int, K: NDArray, Z: NDArray, threads: int) -> None: ...
 def project_pass(
     eta: float,

@@ -98,7 +98,8 @@ class Custom(Kernel):
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         X, Z = _points(x), _points(z)
         if not self.pairwise:
-            values = np.asarray(self.fn(X, Z))
+            values = self.fn(X, Z)
+            values = values.toarray() if sp.issparse(values) else np.asarray(values)
             if values.shape != out.shape:
                 raise ShapeError(f"Custom: fn(X, Z) must give an array of shape {out.shape}; got {values.shape}.")
             out[...] = values

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_number
-from onkel.errors import KindError, ParameterError
+from onkel.errors import KindError, ParameterError, ValuesError
 from onkel.kernels.given import Custom, Precomputed
 from onkel.kernels.kernel import Kernel
 from onkel.kernels.rows import VectorRows
@@ -76,6 +76,8 @@ def resolve_gamma(gamma: Any, x: Any, who: str) -> float:
         return 1.0 / x.n_features
     if gamma == "scale":
         variance = _variance(x)
+        if not np.isfinite(variance):
+            raise ValuesError(f"{who}: gamma='scale' needs the variance of X, but its values are too large. Scale X.")
         return 1.0 / (x.n_features * variance) if variance > 0 else 1.0
     step = max(1, len(x) // MEDIAN_ROWS)
     distances = _squared_distances(x[::step])
@@ -86,10 +88,11 @@ def resolve_gamma(gamma: Any, x: Any, who: str) -> float:
 def _variance(x: VectorRows) -> float:
     """The variance of all entries, zeros of CSR rows included."""
     values, size = x.stored_values, len(x) * x.n_features
-    mean = float(values.sum(dtype=np.float64)) / size
-    if values.size == size:
-        return float(values.var(dtype=np.float64))
-    return float(np.square(values, dtype=np.float64).sum()) / size - mean**2
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.size == size:
+            return float(values.var(dtype=np.float64))
+        mean = float(values.sum(dtype=np.float64)) / size
+        return float(np.square(values, dtype=np.float64).sum()) / size - mean**2
 
 
 def _squared_distances(x: VectorRows) -> NDArray[np.float64]:

@@ -1,0 +1,213 @@
+"""What the support vector machines share: doors, weights, solving, and what they tell of the solutions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from onkel import smo
+from onkel._core import thread_count, threads
+from onkel.bounds import check_symmetric
+from onkel.checks import check_integer, check_number
+from onkel.door import OwnKernel
+from onkel.errors import KindError, ParameterError, ValuesError
+from onkel.kernels import Kernel, Linear
+from onkel.kernels.given import Custom
+from onkel.kernels.rows import GramRows, Rows
+from onkel.model import support_data
+from onkel.progress import progress_bar
+
+__all__ = ["SupportVectorMachine"]
+
+BAR = 1000  # marks of the progress bar
+
+Task = Callable[[], tuple[smo.Problem, NDArray[np.float64]]]  # makes a problem, and the β to begin with
+
+
+class SupportVectorMachine(OwnKernel):
+    """The base of SVC, SVR and OneClassSVM; not for use by itself."""
+
+    tol: float
+    cache_size: float
+    max_iter: int
+    time_limit: float | None
+    shrinking: bool
+    verbose: int
+
+    KERNEL_DEFAULTS: ClassVar[dict[str, Any]] = {"gamma": "scale", "degree": 3, "coef0": 0.0}
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        who = self._who
+        check_number(self.tol, "tol", who, above=0.0)
+        check_number(self.cache_size, "cache_size", who, above=0.0)
+        check_integer(self.max_iter, "max_iter", who, at_least=-1, advice="-1 is no limit.")
+        if self.time_limit is not None:
+            check_number(self.time_limit, "time_limit", who, above=0.0, advice="None is no limit.")
+
+    # ---------------------------------------------------------------- the door
+
+    def _kernel_in(self, fresh: bool = False) -> Kernel:
+        kernel = super()._kernel_in(fresh)
+        if isinstance(kernel, Custom) and self.__dict__.get("_on_objects"):
+            return replace(kernel, takes="objects")
+        return kernel
+
+    def _come_in(
+        self, X: Any, y: Any, sample_weight: Any, targets: Literal["labels", "numbers", "none"]
+    ) -> tuple[Rows, Any, NDArray[np.float64]]:
+        """Rows, targets, and weights, 0 where a row is absent."""
+        self._check_params()
+        self._on_objects = callable(self.kernel) and not isinstance(self.kernel, Kernel) and _holds_objects(X)
+        self._sparse = sp.issparse(X)
+        if self._sparse and self._kernel_in(fresh=True).takes == "gram":
+            raise KindError(f"{self._who}: Sparse precomputed kernels are not supported; give a dense matrix.")
+        rows, y = self._enter(X, y, reset=True, whole=True, targets=targets)
+        self._dtype, self.shape_fit_ = rows.dtype, getattr(X, "shape", (len(rows),))
+        return rows, y, self._positive_weights(sample_weight, len(rows))
+
+    def _positive_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64]:
+        """Weights; those that are not positive are 0: the rows are absent, as in LIBSVM."""
+        if sample_weight is None:
+            return np.ones(n)
+        given = np.asarray(sample_weight, dtype=np.float64)
+        if not (given > 0).any():
+            raise ValuesError(
+                f"Invalid input - all samples have zero or negative weights. {self._who} needs a positive one."
+            )
+        checked = _check_sample_weight(given, np.ones(n), dtype=np.float64)
+        positive: NDArray[np.float64] = np.maximum(checked, 0.0)
+        return positive
+
+    def _resolve(self, rows: Rows) -> Kernel:
+        kernel = super()._resolve(rows)
+        if isinstance(kernel, Custom) and self._on_objects:
+            kernel = self.kernel_ = replace(kernel, takes="objects")
+        if isinstance(rows, GramRows):
+            check_symmetric(rows, self._who)
+        return kernel
+
+    def _enter_to_predict(self, X: Any) -> Any:
+        check_is_fitted(self, "kernel_")
+        if sp.issparse(X) and not self._sparse and not isinstance(self.kernel_, Custom):
+            raise ParameterError(
+                f"cannot use sparse input in {self._who!r} trained on dense data: give X.toarray(), or train on CSR."
+            )
+        return super()._enter_to_predict(X)
+
+    # ---------------------------------------------------------------- solving
+
+    def _solve(self, tasks: Sequence[Task]) -> tuple[list[smo.Solution], KeyboardInterrupt | None]:
+        """Solves all, several at once where there are several; the best so far where something stops it."""
+        limits = smo.Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
+        options: dict[str, Any] = {
+            "tol": float(self.tol),
+            "cache_bytes": self.cache_size * 1e6 / min(len(tasks), thread_count()),
+            "limits": limits,
+            "shrinking": bool(self.shrinking),
+        }
+        one = len(tasks) == 1
+        with progress_bar(self._who, BAR if one else len(tasks), int(self.verbose)) as progress:
+            if one:
+                told = _Falling(progress, self.tol) if self.verbose else None
+                solution = smo.solve(*tasks[0](), **options, told=told)
+                return [solution], solution.interrupted
+            workers = 1 if isinstance(self.kernel_, Custom) else thread_count()  # user's Python stays in one
+            return _solve_many(tasks, workers, options, limits, progress)
+
+    def _report(self, solutions: Sequence[smo.Solution], interrupted: bool) -> None:
+        """Refuses solutions that are no numbers; sets `fit_status_`, and tells of a limit that was met."""
+        if not all(np.isfinite(s.beta).all() and math.isfinite(s.b) for s in solutions):
+            raise ValuesError(
+                "The dual coefficients or intercepts are not finite. The input data may contain large values and need "
+                "to be preprocessed."
+            )
+        self.fit_status_ = int(not all(s.converged for s in solutions))
+        if self.fit_status_ == 0 or interrupted:
+            return
+        limit = f"max_iter={self.max_iter}" if self.max_iter >= 0 else f"time_limit={self.time_limit}"
+        if self.max_iter >= 0 and all(s.converged or s.steps < self.max_iter for s in solutions):
+            limit = f"time_limit={self.time_limit}"
+        warnings.warn(
+            f"Solver terminated early ({limit}).  Consider pre-processing your data with StandardScaler or "
+            "MinMaxScaler.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    # ---------------------------------------------------------------- what was found
+
+    @property
+    def support_vectors_(self) -> Any:
+        check_is_fitted(self, "kernel_")
+        return support_data(self._support)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, with a linear kernel; read-only."""
+        check_is_fitted(self, "kernel_")
+        if not isinstance(self.kernel_, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self._primal()
+        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
+        return coef
+
+    def _primal(self) -> Any:
+        return self.dual_coef_ @ self.support_vectors_
+
+    def _as_given(self, coef: NDArray[np.float64]) -> Any:
+        """Coefficients as scikit-learn has them: CSR where the data is."""
+        return sp.csr_array(coef) if self._sparse and not isinstance(self.kernel_, Custom) else coef
+
+
+class _Falling:
+    """Shows the duality gap as it falls, and how near the violation is to tol, on a scale of its digits."""
+
+    def __init__(self, progress: Any, tol: float) -> None:
+        self._progress, self._tol, self._first = progress, tol, 0.0
+
+    def __call__(self, violation: float, gap: float) -> None:
+        self._first = max(self._first, violation, 2 * self._tol)
+        left = math.log(max(violation, self._tol) / self._tol) / math.log(self._first / self._tol)
+        self._progress(int(BAR * (1 - left)), f"duality gap {gap:.3g}")
+
+
+def _solve_many(
+    tasks: Sequence[Task], workers: int, options: dict[str, Any], limits: smo.Limits, progress: Any
+) -> tuple[list[smo.Solution], KeyboardInterrupt | None]:
+    """Problems side by side, each in one thread."""
+
+    def solved(task: Task) -> smo.Solution:
+        with threads(1):
+            return smo.solve(*task(), **options)
+
+    interrupted, gap = None, 0.0
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(solved, task) for task in tasks]
+        while True:
+            try:
+                for done, future in enumerate(as_completed(futures)):
+                    gap += future.result().dual_gap
+                    progress(done + 1, f"duality gap {gap:.3g} in {done + 1} of {len(tasks)} pairs of classes")
+                break
+            except KeyboardInterrupt as stop:  # all end soon, with what they have
+                interrupted = stop
+                limits.told.set()
+    return [future.result() for future in futures], interrupted
+
+
+def _holds_objects(X: Any) -> bool:
+    """Whether X is a sequence of things that are not rows of numbers, such as strings."""
+    if hasattr(X, "dtype") or hasattr(X, "columns"):
+        return getattr(X, "ndim", 2) == 1
+    return len(X) > 0 and (isinstance(X[0], (str, bytes, set, frozenset, dict)) or not hasattr(X[0], "__len__"))

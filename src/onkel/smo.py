@@ -1,0 +1,382 @@
+"""The duals of support vector machines, solved by working sets.
+
+All of them are one problem in signed variables,
+
+    min  ½ βᵀKβ − zᵀβ      low ≤ β ≤ high,  Σβ as it is at the start,
+
+where β_t belongs to row `row[t]` of the data:
+
+    classification   β = yα,  z = y,      β between 0 and y C
+    regression       each row twice: β = α in [0, C] with z = y − ε, and β = −α* in [−C, 0] with z = y + ε
+    one class        z = 0,  β in [0, 1],  Σβ = ν n
+
+v = z − Kβ is the slope of the objective, downwards. β is optimal where no variable that can grow has a
+larger v than one that can shrink: with b between the two, v − b says which bound each β is at. The
+*violation* is max v over those that can grow − min v over those that can shrink; a solution within tol
+has a violation of at most tol, which is LIBSVM's rule.
+
+A round takes the variables that violate most into a working set, computes their kernel values with
+each other, and moves pairs of them in the core (cpp/smo.h) until nothing in the set violates much.
+Then the scores f = Kβ of all rows get the changes of β, by one product that never stores a kernel
+value: on these machines computing a value again is cheaper than keeping it. A problem that fits into
+one working set is solved in one round.
+
+Most variables soon stay at a bound. Rows whose variables are at a bound, with a v that is beyond all
+that could move them, are left out of the products (*shrinking*), until the others are solved; then
+their scores are computed anew, and if one of them violates after all the rounds go on with all rows.
+
+Rows in float32 have kernel values with errors of about 1e-7, and with large C the errors of f come
+near tol. So before the end the f of all rows whose v is near a bound are computed in float64; if the
+violation is then above tol after all, the rounds go on from the true f.
+[Fan, Chen and Lin 2005; Wen et al. 2018, ThunderSVM]
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core import _native
+from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows, VectorRows
+from onkel.kernels.tiles import add_scores, fill
+
+__all__ = ["Limits", "Problem", "Solution", "feasible", "solve"]
+
+WORKING = 2048  # variables of a working set, twice as many where more than these are between their bounds
+WHOLE = 4096  # up to so many variables are one working set
+INNER = 0.3  # a working set is left when its violation has fallen to this part of what it was
+CALL_STEPS = 1 << 25  # steps × variables of one native call: about 0.05 s
+SHRINK = 0.7  # rows are left out when so few would be left, as a part of those before,
+PATIENCE = 2.0  # and when that would have saved so many times what it costs to take them back
+SHRUNK_BYTES = 256 << 20  # at most, of that copy
+EXACT_ROWS = 4096  # support vectors at a time in float64
+NEAR = 100.0  # times tol, and ten times the errors found there: rows with v this near to b get their f in float64
+
+
+class Problem(NamedTuple):
+    """min ½βᵀKβ − zᵀβ, low ≤ β ≤ high, Σβ fixed; without `sum_fixed` it is free, and there is no b."""
+
+    kernel: Kernel
+    rows: Rows
+    row: NDArray[np.int64]  # (N,): which row each variable belongs to
+    z: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    sum_fixed: bool = True
+
+
+class Limits:
+    """When to stop before the end: after so many steps, at a time, or when told to."""
+
+    def __init__(self, steps: int | None = None, seconds: float | None = None) -> None:
+        self.steps = math.inf if steps is None else steps
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
+        self.told = threading.Event()
+
+    @property
+    def over(self) -> bool:
+        return self.told.is_set() or time.monotonic() >= self._end
+
+
+class Slopes(NamedTuple):
+    """v of all variables, which of them can move, and what bounds the b of a solution."""
+
+    v: NDArray[np.float64]
+    grows: NDArray[np.bool_]
+    shrinks: NDArray[np.bool_]
+    top: float  # max v over those that can grow
+    bottom: float  # min v over those that can shrink
+
+    @property
+    def violation(self) -> float:
+        return self.top - self.bottom
+
+
+def slopes(
+    p: Problem, beta: NDArray[np.float64], f: NDArray[np.float64], live: NDArray[np.bool_] | None = None
+) -> Slopes:
+    """The slopes at β; only `live` variables count, where some are left out."""
+    v = p.z - f[p.row]
+    grows, shrinks = beta < p.high, beta > p.low
+    if live is not None:
+        grows &= live
+        shrinks &= live
+    top = float(v[grows].max(initial=-np.inf))
+    bottom = float(v[shrinks].min(initial=np.inf))
+    if not p.sum_fixed:  # b = 0 is given
+        top, bottom = max(top, 0.0), min(bottom, 0.0)
+    return Slopes(v, grows, shrinks, top, bottom)
+
+
+class Solution(NamedTuple):
+    """β, and what there is to know about it; nothing of the data."""
+
+    beta: NDArray[np.float64]
+    b: float  # of f(x) = Σ β k(x, ·) + b
+    objective: float  # ½ βᵀKβ − zᵀβ
+    dual_gap: float  # how far that may be from the least one
+    violation: float
+    steps: int
+    rounds: int
+    converged: bool
+    interrupted: KeyboardInterrupt | None
+
+
+def offset(now: Slopes) -> float:
+    """The mean v of the variables between their bounds; where there are none, the middle of what is possible."""
+    free = now.grows & now.shrinks
+    if free.any():
+        return float(now.v[free].mean())
+    ends = [end for end in (now.top, now.bottom) if math.isfinite(end)]
+    return sum(ends) / len(ends) if ends else 0.0
+
+
+def duality_gap(p: Problem, beta: NDArray[np.float64], slope: NDArray[np.float64]) -> float:
+    """How far the objective may be from the least: Σ max over γ in the box of slope · (γ − β), slope = v − b."""
+    room = np.where(slope > 0, p.high - beta, p.low - beta)
+    inside = room != 0  # an infinite C has an infinite room
+    return float(slope[inside] @ room[inside])
+
+
+def feasible(
+    beta: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64], total: float
+) -> NDArray[np.float64]:
+    """β moved into its box, and then towards 0 until its sum is right; it must begin with a β that allows that."""
+    beta = np.clip(beta, low, high)
+    excess = beta.sum() - total
+    side = beta > 0 if excess > 0 else beta < 0
+    part = beta[side].sum()
+    if part != 0:
+        beta[side] *= (part - excess) / part
+    return beta
+
+
+Told = Callable[[float, float], None]  # violation and duality gap on the way
+
+
+def solve(
+    problem: Problem,
+    beta: NDArray[np.float64],
+    *,
+    tol: float,
+    cache_bytes: float,
+    limits: Limits,
+    shrinking: bool = True,
+    told: Told | None = None,
+) -> Solution:
+    """The β of least objective, from a feasible one; the best so far where a limit or Ctrl-C ends it."""
+    run = _Run(problem, tol, cache_bytes, limits, shrinking)
+    converged, interrupted = False, None
+    try:
+        run.begin(beta)
+        while not converged:
+            now = run.slopes()
+            if told is not None:
+                told(now.violation, duality_gap(problem, run.beta, now.v - run.offset(now)))
+            if now.violation > tol:
+                if limits.over or run.steps >= limits.steps:
+                    break
+                run.round(now)
+            elif not run.complete():
+                run.take_all()
+            else:
+                converged = run.exact(now)
+    except KeyboardInterrupt as stop:
+        interrupted = stop
+    run.take_all()
+    now = run.slopes()
+    b = run.offset(now)
+    objective = float(run.beta @ (0.5 * run.f[problem.row] - problem.z))
+    gap = duality_gap(problem, run.beta, now.v - b)
+    return Solution(run.beta, b, objective, gap, now.violation, run.steps, run.rounds, converged, interrupted)
+
+
+class _Run:
+    """A solution on its way: β and f = Kβ of each row, which change together, so that Ctrl-C finds them in step."""
+
+    def __init__(self, p: Problem, tol: float, cache_bytes: float, limits: Limits, shrinking: bool) -> None:
+        self.problem, self.tol, self.limits, self.shrinking = p, tol, limits, shrinking
+        self.beta, self.f = np.zeros(len(p.z)), np.zeros(len(p.rows))
+        self.steps = self.rounds = 0
+        self._most = min(len(p.z), max(2, math.isqrt(int(cache_bytes) // p.rows.dtype.itemsize) - 8))
+        self._make_room(WHOLE if len(p.z) <= WHOLE else WORKING)
+        self._set = np.empty(0, dtype=np.int64)
+        self._live: NDArray[np.bool_] | None = None  # which variables count, where rows are left out
+        self._rows, self._which = p.rows, np.arange(len(p.rows))  # those that count
+        self._missed = 0.0  # kernel values that shrinking would have saved so far
+        self._exact_at = -1
+
+    def slopes(self) -> Slopes:
+        return slopes(self.problem, self.beta, self.f, self._live)
+
+    def offset(self, now: Slopes) -> float:
+        return offset(now) if self.problem.sum_fixed else 0.0
+
+    def begin(self, beta: NDArray[np.float64]) -> None:
+        """Takes the β to begin with."""
+        self._change(beta.copy())
+
+    # ---------------------------------------------------------------- a round
+
+    def round(self, now: Slopes) -> None:
+        """One working set."""
+        p, count = self.problem, len(self.beta)
+        if self.shrinking:
+            self._leave_out(now)
+        if len(self._set) < count:
+            self._choose(now)
+            chosen = p.rows if len(self._set) == len(p.rows) == count else p.rows[p.row[self._set]]
+            fill(p.kernel, chosen, chosen, self._K[: len(self._set), : len(self._set)], kept=False)
+        self._change(self._moved(now))
+        self.rounds += 1
+
+    def _make_room(self, size: int) -> None:
+        """For the kernel values of a working set."""
+        self.size = min(size, self._most)
+        apart = -(-self.size // 8) * 8 + 8  # whole vectors, and no power of two
+        self._K = np.zeros((self.size, apart), dtype=self.problem.rows.dtype)
+
+    def _choose(self, now: Slopes) -> None:
+        """The variables that violate most, and of the last set those that came into it last."""
+        count = len(self.beta)
+        if self.size == WORKING and np.count_nonzero(now.grows & now.shrinks) > WORKING:
+            self._make_room(2 * WORKING)
+        if self.size >= count:
+            self._set = np.arange(count)
+            return
+        kept = self._set[-(self.size // 2) :]
+        if self._live is not None:
+            kept = kept[self._live[kept]]
+        free = np.ones(count, dtype=bool)
+        free[kept] = False
+        wanted = (self.size - len(kept)) // 2
+        top = _largest(now.v, np.flatnonzero(now.grows & free & (now.v > now.bottom)), wanted)
+        free[top] = False
+        bottom = _largest(-now.v, np.flatnonzero(now.shrinks & free & (now.v < now.top)), wanted)
+        self._set = np.concatenate([kept, top, bottom])
+
+    def _moved(self, now: Slopes) -> NDArray[np.float64]:
+        """β after pairs of the working set have moved."""
+        p, q, where = self.problem, len(self._set), self._set
+        b, v, low, high = np.zeros((4, self._K.shape[1]))
+        b[:q], v[:q], low[:q], high[:q] = self.beta[where], now.v[where], p.low[where], p.high[where]
+        whole = q == len(self.beta)
+        tol = 0.5 * self.tol if whole else max(0.5 * self.tol, INNER * now.violation)
+        most = max(1, CALL_STEPS // q)
+        while True:
+            left = self.limits.steps - self.steps
+            steps, gap = _native.smo(self._K, q, low, high, b, v, p.sum_fixed, tol, int(min(most, left)))
+            self.steps += steps
+            if gap <= tol or steps >= left or self.limits.over:
+                break
+        beta = self.beta.copy()
+        beta[where] = b[:q]
+        return beta
+
+    def _change(self, beta: NDArray[np.float64]) -> None:
+        """A new β, and the f of the rows that count."""
+        changed = np.flatnonzero(beta != self.beta)
+        self._pushed = len(changed)
+        f = np.zeros((len(self._which), 1))
+        self._add(f, self._rows, changed, beta - self.beta)
+        f[:, 0] += self.f[self._which]
+        self.beta, self.f[self._which] = beta, f[:, 0]
+
+    def _add(self, f: NDArray[np.float64], x: Rows, which: NDArray[np.int64], by: NDArray[np.float64]) -> None:
+        """f += k(x, rows of some variables) by, in the dtype of x."""
+        p = self.problem
+        if len(which) == 0:
+            return
+        rows, place = np.unique(p.row[which], return_inverse=True)
+        A = np.bincount(place, weights=by[which]).astype(np.float64)[:, None]
+        for start in range(0, len(rows), EXACT_ROWS):
+            part = slice(start, start + EXACT_ROWS)
+            s = p.rows[rows[part]]
+            if isinstance(s, VectorRows):
+                s = s.astype(x.dtype)
+            add_scores(p.kernel, x, s, A[part], f, kept=False)
+
+    # ---------------------------------------------------------------- shrinking
+
+    def complete(self) -> bool:
+        """Whether all rows count."""
+        return self._live is None
+
+    def _leave_out(self, now: Slopes) -> None:
+        """Leaves out the rows that nothing moves at present, if they are many."""
+        p = self.problem
+        stays = (now.grows & (now.v >= now.bottom)) | (now.shrinks & (now.v <= now.top))
+        counts = np.zeros(len(p.rows), dtype=bool)
+        counts[p.row[stays]] = True
+        which = np.flatnonzero(counts)
+        idle = len(self._which) - len(which)
+        small = len(which) * _bytes(p.rows) <= SHRUNK_BYTES
+        if len(which) > SHRINK * len(self._which) or not small:
+            return
+        self._missed += idle * self._pushed
+        if self._missed > PATIENCE * idle * np.count_nonzero(self.beta):
+            self._which, self._rows, self._live = which, p.rows[which], counts[p.row]
+
+    def take_all(self) -> None:
+        """All rows count again; the f of those that were left out is computed anew."""
+        if self.complete():
+            return
+        left_out = np.ones(len(self.f), dtype=bool)
+        left_out[self._which] = False
+        rows = np.flatnonzero(left_out)
+        f = np.zeros((len(rows), 1))
+        self._add(f, self.problem.rows[rows], np.flatnonzero(self.beta), self.beta)
+        self.f[rows] = f[:, 0]
+        self._live, self._rows, self._which = None, self.problem.rows, np.arange(len(self.f))
+        self._missed = 0.0
+
+    # ---------------------------------------------------------------- float64
+
+    def exact(self, now: Slopes) -> bool:
+        """Whether the violation is within tol in float64, too; f is made the true one wherever that matters."""
+        p = self.problem
+        if not isinstance(p.rows, VectorRows) or p.rows.dtype == np.float64 or self._exact_at == self.steps:
+            return True
+        self._exact_at = self.steps
+        distance = np.abs(now.v - 0.5 * (now.top + now.bottom))
+        near, done = NEAR * self.tol, np.zeros(len(self.f), dtype=bool)
+        while True:
+            rows = np.unique(p.row[distance <= near])
+            rows = rows[~done[rows]]
+            wrong = self._correct(rows)
+            done[rows] = True
+            if 10 * wrong <= near:
+                return self.slopes().violation <= self.tol
+            near = 10 * wrong
+
+    def _correct(self, rows: NDArray[np.int64]) -> float:
+        """The f of some rows in float64; how wrong they were at most."""
+        if len(rows) == 0:
+            return 0.0
+        x = self.problem.rows[rows]
+        assert isinstance(x, VectorRows)
+        f = np.zeros((len(rows), 1))
+        self._add(f, x.astype(np.dtype(np.float64)), np.flatnonzero(self.beta), self.beta)
+        wrong = float(np.abs(f[:, 0] - self.f[rows]).max())
+        self.f[rows] = f[:, 0]
+        return wrong
+
+
+def _bytes(rows: Rows) -> float:
+    """Memory of a row, roughly."""
+    return 2.0 * rows.stored_values.nbytes / len(rows) if isinstance(rows, VectorRows) else 0.0
+
+
+def _largest(values: NDArray[np.float64], of: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Where, of some places, the largest values are."""
+    if len(of) <= count or count == 0:
+        return of[:count]
+    chosen: NDArray[np.int64] = of[np.argpartition(values[of], len(of) - count)[len(of) - count :]]
+    return chosen

@@ -1,0 +1,496 @@
+"""Support vector machines: scikit-learn's SVC, SVR and OneClassSVM, fast, stoppable, and able to go on.
+
+Each states a dual (`onkel.smo` says which), has it solved, and tells of the solution in the words of
+scikit-learn. What differs from LIBSVM, and so from scikit-learn:
+
+- Many pairs move between two looks at all rows, so `n_iter_`, which counts pair steps, is another number.
+- The stopping rule is LIBSVM's, a violation of at most tol; the solution is another one within it.
+- Rows in float32 stay float32; the violation is within tol in float64 all the same.
+- `cache_size` bounds the kernel values that are kept, which are those of one working set.
+- There is no `probability`: ``CalibratedClassifierCV(SVC(), ensemble=False)`` gives probabilities.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from onkel import smo
+from onkel.checks import check_number
+from onkel.errors import InputError, ParameterError
+from onkel.estimator import left_as_it_was
+from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows, VectorRows
+from onkel.machine import SupportVectorMachine
+from onkel.model import Expansion, OneVsOne
+
+__all__ = ["SVC", "SVR", "OneClassSVM"]
+
+
+class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
+    """The support vector classifier, one machine for each pair of classes.
+
+    min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(w·φ(xᵢ) + b)), in its dual: min ½αᵀQα − Σα with Q_ij = yᵢyⱼk(xᵢ, xⱼ),
+    0 ≤ αᵢ ≤ Cᵢ and Σyᵢαᵢ = 0. It stops when no pair of variables violates the conditions of the optimum
+    by more than tol. Use it as scikit-learn's `SVC`; the module's docstring says what differs.
+
+    Parameters
+    ----------
+    C : > 0, inf included; the larger, the less may be wrong. A row's is C · weight · class weight.
+    kernel : "rbf", "linear", "poly", "sigmoid", "precomputed" and the other names of `onkel.kernels`,
+        a function, or a Kernel.
+    degree, gamma, coef0 : of a kernel by name; `gamma` "scale", "auto", "median" or a number.
+    shrinking : whether rows that stay at a bound are left out of the work for a while.
+    tol : the largest violation at the end.
+    cache_size : MB of kernel values that are kept, a hard limit.
+    class_weight : None, "balanced" or {class: weight}.
+    verbose : 1 shows a progress bar with the duality gap.
+    max_iter : pair steps of each pair of classes; −1 is no limit.
+    decision_function_shape : "ovr", a column for each class, or "ovo", for each pair.
+    break_ties : with more than two classes, predict by the decision function instead of the votes.
+    random_state : not used; here because scikit-learn's has it.
+    time_limit : seconds after which `fit` ends with the best model so far; None is no limit.
+    warm_start : `fit` begins at the α of the last one. The first rows of X are taken to be its rows;
+        C, weights and classes may be others. The solution is the same, and sooner found.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, classes_, class_weight_,
+    fit_status_, n_iter_, shape_fit_ : as in scikit-learn.
+    objective_, dual_gap_ : of each pair of classes, the dual objective, and how far it may be from the
+        least one.
+    model_ : what was learned, as a frozen `Expansion`, or `OneVsOne`.
+
+    Cost: a few kernel values for each row and support vector; memory the data and `cache_size`.
+
+    Source: Boser, Guyon and Vapnik 1992; Fan, Chen and Lin 2005; Wen et al. 2018 (ThunderSVM).
+
+    >>> from onkel import SVC
+    >>> machine = SVC(kernel="linear").fit([[-2.0, -1.0], [-1.0, -1.0], [1.0, 1.0], [2.0, 1.0]], [1, 1, 2, 2])
+    >>> machine.support_, machine.dual_coef_, machine.predict([[-0.8, -1.0]])
+    (array([1, 2]), array([[-0.25,  0.25]]), array([1]))
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: int = 0,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number(self.C, "C", self._who, above=0.0, finite=False)
+        if self.decision_function_shape not in ("ovr", "ovo"):
+            raise ParameterError(
+                f"{self._who}: decision_function_shape must be 'ovr' or 'ovo'; got {self.decision_function_shape!r}."
+            )
+
+    # ---------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solves the machine of each pair of classes.
+
+        On Ctrl-C, and at `time_limit`, the model is the best so far; KeyboardInterrupt then goes on.
+        """
+        with left_as_it_was(self):
+            past = _Past(self) if self.warm_start and hasattr(self, "dual_coef_") else None
+            rows, y, weights = self._come_in(X, y, sample_weight, "labels")
+            index = self._classes(y, weights)
+            kernel = self._resolve(rows)
+            high = self.C * weights * self.class_weight_[index]
+            pairs = [_Pair(self.classes_, a, b, index, weights) for a, b in _pairs(len(self.classes_))]
+            compact = rows.compact() if isinstance(rows, VectorRows) else rows
+            solutions, interrupted = self._solve([partial(p.task, kernel, compact, high, past, self.C) for p in pairs])
+            self._report(solutions, interrupted is not None)
+            self._tell(rows, index, pairs, solutions)
+        if interrupted is not None:
+            raise interrupted
+        return self
+
+    def _classes(self, y: NDArray, weights: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The class of each row, by number."""
+        check_classification_targets(y)
+        classes, index = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise InputError(f"{self._who}: The number of classes has to be greater than one; got {len(classes)} class")
+        if len(np.unique(index[weights > 0])) < len(classes) and len(np.unique(index[weights > 0])) < 2:
+            raise InputError("Invalid input - all samples with positive weights belong to the same class.")
+        self.classes_ = classes
+        self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=y)
+        return index
+
+    def _tell(self, rows: Rows, index: NDArray, pairs: list[_Pair], solutions: list[smo.Solution]) -> None:
+        k = len(self.classes_)
+        coef = np.zeros((k - 1, len(index)))
+        for pair, solution in zip(pairs, solutions, strict=True):
+            first = index[pair.rows] == pair.a
+            coef[pair.b - 1, pair.rows[first]] = solution.beta[first]
+            coef[pair.a, pair.rows[~first]] = solution.beta[~first]
+        intercept = np.array([s.b for s in solutions])
+        if k == 2:  # scikit-learn's sign: positive for the second of two classes
+            coef, intercept = 0.0 - coef, 0.0 - intercept
+        found = np.flatnonzero(coef.any(axis=0))
+        self.support_ = found[np.argsort(index[found], kind="stable")]
+        self.n_support_ = np.bincount(index[found], minlength=k)
+        self._support = rows[self.support_]
+        self._coef = np.ascontiguousarray(coef[:, self.support_])
+        self.dual_coef_ = self._as_given(self._coef)
+        self.intercept_ = intercept
+        self.n_iter_ = np.array([s.steps for s in solutions], dtype=np.int32)
+        self.objective_ = np.array([s.objective for s in solutions])
+        self.dual_gap_ = np.array([s.dual_gap for s in solutions])
+        self._fitted_C = float(self.C)
+        self.model_: Expansion | OneVsOne = (
+            Expansion(self.kernel_, self._support, self.support_, self._coef.T.copy(), self.intercept_)
+            if k == 2
+            else OneVsOne(self.kernel_, self._support, self.support_, self.n_support_, self._coef, self.intercept_)
+        )
+
+    # ---------------------------------------------------------------- predicting
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Of two classes (n,), positive for classes_[1]; else of each class, or with "ovo" of each pair."""
+        scores = self._scores(X)
+        if len(self.classes_) > 2 and self.decision_function_shape == "ovr":
+            return _by_class(scores, len(self.classes_))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray:
+        """The class with the most votes of the pairs; of two classes, classes_[1] where the score is ≥ 0."""
+        check_is_fitted(self, "kernel_")
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ParameterError(f"{self._who}: break_ties must be False when decision_function_shape is 'ovo'.")
+        k = len(self.classes_)
+        if self.break_ties and k > 2:
+            chosen = self.decision_function(X).argmax(axis=1)
+        else:
+            scores = self._scores(X)
+            chosen = (scores[:, 0] >= 0).astype(np.intp) if k == 2 else _votes(scores > 0, k).argmax(axis=1)
+        found: NDArray = self.classes_[chosen]
+        return found
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "kernel_")
+        return self.model_.scores(self._enter_to_predict(X))
+
+    def _primal(self) -> Any:
+        if len(self.classes_) == 2:
+            return super()._primal()
+        ends = np.cumsum(self.n_support_)
+        of = [slice(end - count, end) for end, count in zip(ends, self.n_support_, strict=True)]
+        V, coef = self.support_vectors_, self.dual_coef_
+        parts = [coef[[b - 1]][:, of[a]] @ V[of[a]] + coef[[a]][:, of[b]] @ V[of[b]] for a, b in _pairs(len(of))]
+        return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
+
+
+def _pairs(k: int) -> list[tuple[int, int]]:
+    return [(a, b) for a in range(k) for b in range(a + 1, k)]
+
+
+class _Pair:
+    """Two classes, of which the first is the positive one."""
+
+    def __init__(self, classes: NDArray, a: int, b: int, index: NDArray, weights: NDArray[np.float64]) -> None:
+        self.classes, self.a, self.b = classes, a, b
+        self.rows = np.flatnonzero(((index == a) | (index == b)) & (weights > 0))
+        self.y = np.where(index[self.rows] == a, 1.0, -1.0)
+
+    def task(
+        self, kernel: Kernel, rows: Rows, high: NDArray[np.float64], past: _Past | None, C: float
+    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+        """The problem, and β to begin with: 0, or that of an earlier fit, made feasible."""
+        ends = self.y * high[self.rows]
+        low, high = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
+        chosen = rows if len(self.rows) == len(rows) else rows[self.rows]
+        problem = smo.Problem(kernel, chosen, np.arange(len(ends)), self.y, low, high)
+        if past is None:
+            return problem, np.zeros(len(ends))
+        beta = self.y * past.alpha(self.classes[self.a], self.classes[self.b], self.rows, C)
+        return problem, smo.feasible(beta, low, high, 0.0)
+
+
+class _Past:
+    """The α of an earlier fit."""
+
+    def __init__(self, machine: SVC) -> None:
+        self.classes, self.support, self.coef = machine.classes_, machine.support_, np.abs(machine._coef)
+        self.ends, self.C = np.cumsum(machine.n_support_), machine._fitted_C
+
+    def alpha(self, a: Any, b: Any, rows: NDArray[np.int64], C: float) -> NDArray[np.float64]:
+        """Of the pair of two classes, for some rows, scaled to another C; 0 for rows that were not there."""
+        alpha = np.zeros(1 + max(int(rows.max()), int(self.support.max(initial=0))))
+        for one, other in ((a, b), (b, a)):
+            i, j = np.flatnonzero(self.classes == one), np.flatnonzero(self.classes == other)
+            if len(i) and len(j):
+                where = slice(self.ends[i[0] - 1] if i[0] else 0, self.ends[i[0]])
+                alpha[self.support[where]] = self.coef[j[0] - (j[0] > i[0]), where]
+        return alpha[rows] * (C / self.C if np.isfinite(C) and np.isfinite(self.C) else 1.0)
+
+
+def _votes(first: NDArray[np.bool_], k: int) -> NDArray[np.float64]:
+    """How many pairs vote for each class; `first` (n, pairs): whether a pair votes for its first class."""
+    votes = np.zeros((len(first), k))
+    for column, (a, b) in enumerate(_pairs(k)):
+        votes[:, a] += first[:, column]
+        votes[:, b] += ~first[:, column]
+    return votes
+
+
+def _by_class(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """A score for each class: its votes and, within a third of a vote, the sum of its pairs' scores."""
+    sums = np.zeros((len(scores), k))
+    for column, (a, b) in enumerate(_pairs(k)):
+        sums[:, a] += scores[:, column]
+        sums[:, b] -= scores[:, column]
+    scores_of: NDArray[np.float64] = _votes(scores >= 0, k) + sums / (3 * (np.abs(sums) + 1))
+    return scores_of
+
+
+class _OneMachine(SupportVectorMachine):
+    """What SVR and OneClassSVM share: one problem, one expansion."""
+
+    model_: Expansion
+
+    def _fit_one(self, rows: Rows, task: Any, signed: Any, present: NDArray[np.int64]) -> None:
+        """Solves it; `signed` gives the coefficient of each present row from β."""
+        (solution,), interrupted = self._solve([task])
+        self._report([solution], interrupted is not None)
+        coef = signed(solution.beta)
+        found = np.flatnonzero(coef)
+        self.support_ = present[found]
+        self._support = rows[self.support_]
+        self.n_support_ = np.array([len(found)], dtype=np.int32)
+        self.dual_coef_ = self._as_given(coef[None, found])
+        self.intercept_ = np.array([solution.b])
+        self.n_iter_, self.objective_, self.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
+        self.model_ = Expansion(self.kernel_, self._support, self.support_, coef[found][:, None], self.intercept_)
+        self._stopped = interrupted
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "kernel_")
+        return self.model_.scores(self._enter_to_predict(X))[:, 0]
+
+    def _done(self) -> Self:
+        stop = self.__dict__.pop("_stopped", None)
+        if stop is not None:
+            raise stop
+        return self
+
+
+class SVR(RegressorMixin, _OneMachine):  # type: ignore[misc]
+    """Support vector regression: errors up to ε cost nothing, larger ones their size.
+
+    min ½‖w‖² + Σ Cᵢ max(0, |w·φ(xᵢ) + b − yᵢ| − ε), in its dual. Use it as scikit-learn's `SVR`; the module's
+    docstring says what differs.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, C, shrinking, cache_size, verbose, max_iter, time_limit : as in `SVC`.
+    epsilon : ε ≥ 0.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_ : as in
+        scikit-learn.
+    objective_, dual_gap_ : the dual objective, and how far it may be from the least one.
+    model_ : what was learned, as a frozen `Expansion`.
+
+    Cost: as `SVC` with each row twice, but each kernel value once.
+
+    Source: Smola and Schölkopf 2004, A tutorial on support vector regression.
+
+    >>> from onkel import SVR
+    >>> SVR(kernel="linear", C=10.0, epsilon=0.5).fit([[0.0], [2.0], [4.0]], [0.0, 2.0, 4.0]).predict([[2.0]])
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: int = 0,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number(self.C, "C", self._who, above=0.0, finite=False)
+        check_number(self.epsilon, "epsilon", self._who, at_least=0.0)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solves the machine; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
+        with left_as_it_was(self):
+            rows, y, weights = self._come_in(X, y, sample_weight, "numbers")
+            present = np.flatnonzero(weights > 0)
+            kernel, n = self._resolve(rows), len(present)
+            target, high = np.asarray(y, dtype=np.float64)[present], self.C * weights[present]
+            compact = _compact(rows, present)
+
+            def task() -> tuple[smo.Problem, NDArray[np.float64]]:
+                row = np.tile(np.arange(n), 2)
+                z = np.concatenate([target - self.epsilon, target + self.epsilon])
+                low, top = np.concatenate([np.zeros(n), -high]), np.concatenate([high, np.zeros(n)])
+                return smo.Problem(kernel, compact, row, z, low, top), np.zeros(2 * n)
+
+            self._fit_one(rows, task, lambda beta: beta[:n] + beta[n:], present)
+        return self._done()
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """f(x) of each row."""
+        return self._scores(X)
+
+
+class OneClassSVM(OutlierMixin, _OneMachine):  # type: ignore[misc]
+    """Finds outliers: a function that is positive on all but about a share ν of the rows, and small elsewhere.
+
+    min ½αᵀKα with 0 ≤ αᵢ ≤ wᵢ and Σα = ν Σw; f(x) = Σαᵢ k(xᵢ, x) − ρ. Use it as scikit-learn's `OneClassSVM`; the
+    module's docstring says what differs.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, time_limit : as in `SVC`.
+    nu : ν in (0, 1], at most the share of outliers, at least the share of support vectors.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, offset_, coef_, fit_status_, n_iter_,
+    shape_fit_ : as in scikit-learn.
+    objective_, dual_gap_ : the dual objective, and how far it may be from the least one.
+    model_ : what was learned, as a frozen `Expansion`.
+
+    Cost: as `SVC`.
+
+    Source: Schölkopf et al. 2001, Estimating the support of a high-dimensional distribution.
+
+    >>> from onkel import OneClassSVM
+    >>> OneClassSVM(gamma=1.0, nu=0.5).fit([[0.0], [0.1], [0.2], [3.0]]).predict([[0.1], [9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: int = 0,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number(self.nu, "nu", self._who, above=0.0, at_most=1.0)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Solves the machine; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
+        with left_as_it_was(self):
+            rows, _, weights = self._come_in(X, None, sample_weight, "none")
+            present = np.flatnonzero(weights > 0)
+            kernel, high = self._resolve(rows), weights[present]
+            compact, n = _compact(rows, present), len(present)
+
+            def task() -> tuple[smo.Problem, NDArray[np.float64]]:
+                before = np.concatenate([[0.0], np.cumsum(high)[:-1]])
+                start = np.clip(self.nu * high.sum() - before, 0.0, high)  # the first rows take all of Σα
+                return smo.Problem(kernel, compact, np.arange(n), np.zeros(n), np.zeros(n), high), start
+
+            self._fit_one(rows, task, lambda beta: beta, present)
+            self.offset_ = -self.intercept_
+        return self._done()
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """f(x), positive for inliers."""
+        return self._scores(X)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """f(x) + ρ: Σαᵢ k(xᵢ, x)."""
+        scores: NDArray[np.float64] = self._scores(X) + self.offset_
+        return scores
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """+1 for inliers, f(x) > 0, and −1 for outliers."""
+        return np.where(self._scores(X) > 0, 1, -1).astype(np.intp)
+
+
+def _compact(rows: Rows, present: NDArray[np.int64]) -> Rows:
+    """The rows that are present, as they are best multiplied."""
+    if len(present) < len(rows):
+        rows = rows[present]
+    return rows.compact() if isinstance(rows, VectorRows) else rows
