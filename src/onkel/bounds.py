@@ -25,6 +25,7 @@ from onkel.conflicts import conflicts
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
+from onkel.margin import max_margin
 from onkel.theorem import SHOWN, TOLERANCE, Certificate, Floats, certify, count, together, uncertified, why_not
 
 __all__ = ["Certificate", "ErrorBound", "Trace", "certificate", "certify", "generalization", "trace", "uncertified"]
@@ -34,8 +35,17 @@ MAX_CHECKED = 2000  # support rows whose Gram matrix is examined where a kernel'
 
 # ---------------------------------------------------------------- of a fitted estimator
 
-COMPARATORS = {"last": ("last",), "averaged": ("averaged",), "best": ("last", "averaged")}
-WORDS = {"last": "the final guess", "averaged": "the averaged guess"}
+COMPARATORS = {
+    "last": ("last",),
+    "averaged": ("averaged",),
+    "best": ("last", "averaged"),
+    "max-margin": ("max-margin",),
+}
+WORDS = {
+    "last": "the final guess",
+    "averaged": "the averaged guess",
+    "max-margin": "the separator of largest margin through the origin",
+}
 NEEDED = ("mistakes_", "classes_", "fit_intercept", "n_iter_", "n_rounds_")
 AS_FITTED = "Give the rows and labels that the estimator was fitted on, in their order."
 
@@ -65,6 +75,13 @@ class _Run(NamedTuple):
             return np.zeros(A.shape), np.zeros(A.shape[1])
         F = expand(self.kernel, self.rows, self.rows[support], A[support]) + self.one * A.sum(axis=0)
         return F, np.sqrt(np.maximum(0.0, (A * F).sum(axis=0)))  # αᵀKα = Σ αᵢ f(xᵢ)
+
+    def widest(self, A: Floats, kept: NDArray[np.bool_]) -> Floats:
+        """The separators of largest margin, from guesses: of each machine, its coefficients of the kept rows."""
+        kernel = self.kernel + self.one if self.one else self.kernel
+        rows = self.rows if kept.all() else self.rows[np.flatnonzero(kept)]
+        found = [max_margin(kernel, rows, self.signs[kept, m], A[:, m]) for m in range(A.shape[1])]
+        return np.column_stack(found)
 
     def is_psd(self) -> bool | None:
         """That of the kernel; where unknown, of its Gram matrix on the support, which spans v and u."""
@@ -161,10 +178,11 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     sample_weight : that of fit; rows of weight 0 are left out. The factor w_max/w_min is taken over the updates in
         the ledger, class weights included, whether this is given or not.
     comparator : "last" for the final guess, "averaged" for that of the averaged perceptron, "best" for whichever of
-        the two gives the smaller bound, machine by machine.
+        the two gives the smaller bound, machine by machine; "max-margin" for the separator of largest margin through
+        the origin, with which R/γ² is the smallest; it takes the solution of a support vector machine.
 
-    Cost: n × support kernel values in O(tile) memory. Where `kernel_.is_psd` is None, the Gram matrix of the support
-    is examined too, up to 2000 rows; beyond them, and where it is False, there is no bound.
+    Cost: n × support kernel values in O(tile) memory; "max-margin" some more. Where `kernel_.is_psd` is None, the Gram
+    matrix of the support is examined too, up to 2000 rows; beyond them, and where it is False, there is no bound.
 
     >>> from onkel import KernelPerceptron, bounds
     >>> X, y = [[0.0, 2.0], [1.0, 1.0], [0.0, -1.0], [-1.0, 0.0]], [1, 1, 0, 0]
@@ -175,9 +193,8 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     """
     who = "bounds.certificate"
     if comparator not in COMPARATORS:
-        later = ', which comes in a later release; "best" is the tightest until then' * (comparator == "max-margin")
         known = ", ".join(f'"{name}"' for name in COMPARATORS)
-        raise ParameterError(f"{who}: comparator must be one of {known}; got {comparator!r}{later}.")
+        raise ParameterError(f"{who}: comparator must be one of {known}; got {comparator!r}.")
     run = _open(estimator, X, y, who)
     kept = _kept(sample_weight, run, who)
     n, machines = run.signs.shape
@@ -192,6 +209,8 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     A = np.zeros((n, len(guesses), machines))
     for g, guess in enumerate(guesses):
         np.add.at(A[:, g], (run.row, run.machine), run.step * (run.after if guess == "averaged" else 1.0))
+    if comparator == "max-margin":
+        A[kept, 0] = run.widest(A[kept, 0], kept)
     F, norms = run.scores(A.reshape(n, -1))
     found = [
         certify(

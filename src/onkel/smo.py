@@ -141,8 +141,8 @@ def offset(now: Slopes) -> float:
 def duality_gap(p: Problem, beta: NDArray[np.float64], slope: NDArray[np.float64]) -> float:
     """How far the objective may be from the least: Σ max over γ in the box of slope · (γ − β), slope = v − b."""
     room = np.where(slope > 0, p.high - beta, p.low - beta)
-    inside = room != 0  # an infinite C has an infinite room
-    return float(slope[inside] @ room[inside])
+    moves = (room != 0) & (slope != 0)  # the room of an infinite C is infinite
+    return float((slope[moves] * room[moves]).sum())
 
 
 def feasible(
@@ -234,7 +234,12 @@ class _Run:
             self._choose(now)
             chosen = p.rows if len(self._set) == len(p.rows) == count else p.rows[p.row[self._set]]
             fill(p.kernel, chosen, chosen, self._K[: len(self._set), : len(self._set)], kept=False)
-        self._change(self._moved(now))
+        beta, v = self._moved(now)
+        if len(self._set) == count:  # the block is the problem, and v tells f
+            self.beta = beta
+            self.f[p.row] = p.z - v
+        else:
+            self._change(beta)
         self.rounds += 1
 
     def _make_room(self, size: int) -> None:
@@ -262,8 +267,8 @@ class _Run:
         bottom = _largest(-now.v, np.flatnonzero(now.shrinks & free & (now.v < now.top)), wanted)
         self._set = np.concatenate([kept, top, bottom])
 
-    def _moved(self, now: Slopes) -> NDArray[np.float64]:
-        """β after pairs of the working set have moved."""
+    def _moved(self, now: Slopes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """β after pairs of the working set have moved, and the set's v."""
         p, q, where = self.problem, len(self._set), self._set
         b, v, low, high = np.zeros((4, self._K.shape[1]))
         b[:q], v[:q], low[:q], high[:q] = self.beta[where], now.v[where], p.low[where], p.high[where]
@@ -278,7 +283,7 @@ class _Run:
                 break
         beta = self.beta.copy()
         beta[where] = b[:q]
-        return beta
+        return beta, v[:q]
 
     def _change(self, beta: NDArray[np.float64]) -> None:
         """A new β, and the f of the rows that count."""

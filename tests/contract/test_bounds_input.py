@@ -85,12 +85,10 @@ def test_frames_and_lists_are_taken(function):
     assert function(MODEL, X.tolist(), Y.tolist()).margin == function(MODEL, X, Y).margin
 
 
-def test_an_unknown_comparator_is_refused_and_max_margin_announced():
-    listed = 'comparator must be one of "last", "averaged", "best"; got '
+def test_an_unknown_comparator_is_refused():
+    listed = 'comparator must be one of "last", "averaged", "best", "max-margin"; got '
     with pytest.raises(ParameterError, match=listed + r"'lastt'\."):
         bounds.certificate(MODEL, X, Y, comparator="lastt")
-    with pytest.raises(ParameterError, match=listed + "'max-margin', which comes in a later release; \"best\" is the"):
-        bounds.certificate(MODEL, X, Y, comparator="max-margin")
 
 
 def test_weights_that_cannot_be_those_of_fit_are_refused():

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.oracles import SlowClassifier
 from reference.test_bounds import noisy_line
+from sklearn.svm import SVC
 from strategies import draw_points, kernels, seeds
 
-from onkel import bounds
+from onkel import KernelPerceptron, bounds
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
 from onkel.theorem import THEOREMS
 
-COMPARATORS = ["last", "averaged", "best"]
+COMPARATORS = ["last", "averaged", "best", "max-margin"]
 KERNELS = [
     Linear(),
     Polynomial(degree=2, gamma=0.5),
@@ -46,6 +47,49 @@ def separable(kernel, seed, n=24, d=3):
     f = kernel(X) @ rng.normal(size=n)
     far = np.abs(f) > 0.2 * np.abs(f).max()
     return X[far], np.sign(f[far])
+
+
+# ---------------------------------------------------------------- the largest margin
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_largest_margin_passes_through_the_origin(intercept):
+    """Of orthonormal rows it is 1/√n, whatever the labels: α = 1 each, ‖w‖² = n. A free b would claim more."""
+    X, y = np.eye(8), np.array([1, 1, 1, 1, 1, 1, 1, -1])
+    model = KernelPerceptron(kernel="linear", fit_intercept=intercept, max_iter=100).fit(X, y)
+    found = bounds.certificate(model, X, y, comparator="max-margin")
+    assert found.holds
+    if not intercept:  # every row errs once, and the bound is met
+        assert model.n_mistakes_ == 8
+        np.testing.assert_allclose(found.margin, 8**-0.5, rtol=2e-3)
+        np.testing.assert_allclose(found.bound, 8, rtol=4e-3)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@given(seed=seeds, intercept=st.booleans())
+def test_no_guess_has_a_larger_margin_than_the_largest(kernel, seed, intercept):
+    X, y = separable(kernel, seed)
+    if len(np.unique(y)) < 2:
+        return
+    model = KernelPerceptron(kernel=kernel, fit_intercept=intercept, max_iter=200, random_state=seed).fit(X, y)
+    widest, best = (bounds.certificate(model, X, y, comparator=name) for name in ("max-margin", "best"))
+    assert widest.holds
+    if best.margin > 0:
+        assert widest.margin >= (1 - 2e-3) * best.margin
+
+
+def test_the_largest_margin_is_that_of_a_support_vector_machine():
+    """On K + 1 there is a b, but its square counts: far from the origin's plane a hard SVM with K + 1 is the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    X += 1.5 * np.sign(X[:, :1])
+    y = np.sign(X[:, 0])
+    model = KernelPerceptron(kernel="linear", max_iter=500, random_state=0).fit(X, y)
+    found = bounds.certificate(model, X, y, comparator="max-margin")
+    doubled = np.vstack([X, -X])  # a mirrored copy with mirrored labels takes b to 0
+    svc = SVC(kernel="linear", C=1e8, tol=1e-6).fit(doubled, np.concatenate([y, -y]))
+    np.testing.assert_allclose(svc.intercept_, 0, atol=1e-4)
+    np.testing.assert_allclose(found.margin, 1 / np.linalg.norm(svc.coef_), rtol=2e-3)
 
 
 # ---------------------------------------------------------------- mistakes ≤ bound
