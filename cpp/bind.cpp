@@ -238,15 +238,15 @@ template <class T> void bind_smo(nb::module_& m) {
       "smo",
       [](In2<T> K, int64_t size, In1<double> low, In1<double> high, Out1<double> b, Out1<double> v, bool pairs,
          double tol, int64_t most) {
-        const size_t room = v.shape(0);
-        std::vector<double> scratch(3 * room);
-        double* s = scratch.data();
+        const size_t room = K.shape(1);
+        std::vector<double> wide(2 * room);
+        std::vector<float> rough(2 * room);
         double gap = 0;
         int64_t steps = 0;
         {
           const nb::gil_scoped_release released;
           const onkel::Block block{size, int64_t(K.shape(1)), low.data(), high.data(), b.data(), v.data(),
-                                   s, s + room, s + 2 * room};
+                                   wide.data(), wide.data() + room, rough.data(), rough.data() + room};
           steps = run_smo(pairs, K.data(), block, tol, most, &gap);
         }
         return std::make_pair(steps, gap);

@@ -76,13 +76,15 @@ template <class T> struct Job {
   bool by_column;
 };
 
-// A block of the variables of a support vector machine's dual: smo.h. Arrays hold whole vectors of
-// doubles, and rows of K lie `ld` values apart, as many at least.
+// A block of the variables of a support vector machine's dual: smo.h. Rows of K lie `ld` values apart,
+// a multiple of kBlockStep, and the scratch holds as many.
+constexpr int64_t kBlockStep = 32;
 struct Block {
   int64_t q, ld;
   const double *low, *high;
   double *b, *v;
-  double *grow, *shrink, *diagonal;  // scratch
+  double *up, *down;  // scratch
+  float *rough, *diagonal;
 };
 
 // What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of

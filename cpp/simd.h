@@ -56,6 +56,19 @@ ONKEL_INLINE Simd<double>::I bits(Simd<double>::V v) { return (Simd<double>::I)v
 ONKEL_INLINE Simd<float>::V value(Simd<float>::I v) { return (Simd<float>::V)v; }
 ONKEL_INLINE Simd<double>::V value(Simd<double>::I v) { return (Simd<double>::V)v; }
 
+// As many floats as a vector has doubles, and the way between the two.
+typedef float Half __attribute__((vector_size(kBytes / 2)));
+#if defined(__AVX512F__)
+ONKEL_INLINE Simd<double>::V widen(Half v) { return (Simd<double>::V)_mm512_cvtps_pd((__m256)v); }
+ONKEL_INLINE Half narrow(Simd<double>::V v) { return (Half)_mm512_cvtpd_ps((__m512d)v); }
+#elif defined(__AVX2__)
+ONKEL_INLINE Simd<double>::V widen(Half v) { return (Simd<double>::V)_mm256_cvtps_pd((__m128)v); }
+ONKEL_INLINE Half narrow(Simd<double>::V v) { return (Half)_mm256_cvtpd_ps((__m256d)v); }
+#else
+ONKEL_INLINE Simd<double>::V widen(Half v) { return __builtin_convertvector(v, Simd<double>::V); }
+ONKEL_INLINE Half narrow(Simd<double>::V v) { return __builtin_convertvector(v, Half); }
+#endif
+
 // mask ? a : b, lane by lane; masks are all ones or all zeros.
 template <class I, class V> ONKEL_INLINE V pick(I mask, V a, V b) { return mask ? a : b; }
 // The larger and the smaller; a NaN in `a` stays (comparisons with it are false).

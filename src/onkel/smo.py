@@ -52,6 +52,7 @@ __all__ = ["Limits", "Problem", "Solution", "feasible", "solve"]
 WORKING = 2048  # variables of a working set, twice as many where more than these are between their bounds
 WHOLE = 4096  # up to so many variables are one working set
 INNER = 0.3  # a working set is left when its violation has fallen to this part of what it was
+BLOCK_STEP = 32  # of the length of a row: engine.h, kBlockStep
 CALL_STEPS = 1 << 25  # steps × variables of one native call: about 0.05 s
 SHRINK = 0.7  # rows are left out when so few would be left, as a part of those before,
 PATIENCE = 2.0  # and when that would have saved so many times what it costs to take them back
@@ -245,7 +246,7 @@ class _Run:
     def _make_room(self, size: int) -> None:
         """For the kernel values of a working set."""
         self.size = min(size, self._most)
-        apart = -(-self.size // 8) * 8 + 8  # whole vectors, and no power of two
+        apart = -(-self.size // BLOCK_STEP) * BLOCK_STEP + BLOCK_STEP  # no power of two
         self._K = np.zeros((self.size, apart), dtype=self.problem.rows.dtype)
 
     def _choose(self, now: Slopes) -> None:
