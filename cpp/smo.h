@@ -94,7 +94,7 @@ static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double
       store(down + at, shrinks);
       __builtin_memcpy(rough + at, &half, sizeof half);
       top.see(s, grows);
-      bottom[s] = at_most(shrinks, bottom[s]);
+      bottom[s] = at_most(bottom[s], shrinks);
     }
   }
   Slopes slopes = {top.best(), kInfinity};

@@ -109,14 +109,14 @@ class SupportVectorMachine(OwnKernel):
 
     def _solve(self, tasks: Sequence[Task]) -> tuple[list[smo.Solution], KeyboardInterrupt | None]:
         """Solves all, several at once where there are several; the best so far where something stops it."""
+        one = len(tasks) == 1
         limits = smo.Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
         options: dict[str, Any] = {
             "tol": float(self.tol),
-            "cache_bytes": self.cache_size * 1e6 / min(len(tasks), thread_count()),
+            "cache_bytes": self.cache_size * 1e6 / (1 if one else 2 * min(len(tasks), thread_count())),
             "limits": limits,
             "shrinking": bool(self.shrinking),
         }
-        one = len(tasks) == 1
         with progress_bar(self._who, BAR if one else len(tasks), int(self.verbose)) as progress:
             if one:
                 told = _Falling(progress, self.tol) if self.verbose else None

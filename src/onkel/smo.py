@@ -71,6 +71,7 @@ class Problem(NamedTuple):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     sum_fixed: bool = True
+    gram: Callable[[NDArray], None] | None = None  # fills the Gram matrix of all rows, where that is half known
 
 
 class Limits:
@@ -233,8 +234,7 @@ class _Run:
             self._leave_out(now)
         if len(self._set) < count:
             self._choose(now)
-            chosen = p.rows if len(self._set) == len(p.rows) == count else p.rows[p.row[self._set]]
-            fill(p.kernel, chosen, chosen, self._K[: len(self._set), : len(self._set)], kept=False)
+            self._fill(self._K[: len(self._set), : len(self._set)])
         beta, v = self._moved(now)
         if len(self._set) == count:  # the block is the problem, and v tells f
             self.beta = beta
@@ -242,6 +242,16 @@ class _Run:
         else:
             self._change(beta)
         self.rounds += 1
+
+    def _fill(self, K: NDArray) -> None:
+        """The kernel values of the working set."""
+        p = self.problem
+        whole = len(self._set) == len(p.rows) == len(self.beta)
+        if whole and p.gram is not None:
+            p.gram(K)
+            return
+        chosen = p.rows if whole else p.rows[p.row[self._set]]
+        fill(p.kernel, chosen, chosen, K, kept=False)
 
     def _make_room(self, size: int) -> None:
         """For the kernel values of a working set."""

@@ -27,10 +27,10 @@ from onkel import smo
 from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
 from onkel.estimator import left_as_it_was
-from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, VectorRows
 from onkel.machine import SupportVectorMachine
 from onkel.model import Expansion, OneVsOne
+from onkel.pairs import Pairs, Past, all_pairs, by_class, votes
 
 __all__ = ["SVC", "SVR", "OneClassSVM"]
 
@@ -132,14 +132,17 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         On Ctrl-C, and at `time_limit`, the model is the best so far; KeyboardInterrupt then goes on.
         """
         with left_as_it_was(self):
-            past = _Past(self) if self.warm_start and hasattr(self, "dual_coef_") else None
+            past = None
+            if self.warm_start and hasattr(self, "model_"):
+                past = Past(self.classes_, self.model_, self.n_support_, self._fitted_C)
             rows, y, weights = self._come_in(X, y, sample_weight, "labels")
             index = self._classes(y, weights)
             kernel = self._resolve(rows)
             high = self.C * weights * self.class_weight_[index]
-            pairs = [_Pair(self.classes_, a, b, index, weights) for a, b in _pairs(len(self.classes_))]
             compact = rows.compact() if isinstance(rows, VectorRows) else rows
-            solutions, interrupted = self._solve([partial(p.task, kernel, compact, high, past, self.C) for p in pairs])
+            pairs = Pairs(self.classes_, index, weights, kernel, compact, self.cache_size * 1e6 / 2)
+            tasks = [partial(pairs.task, a, b, high, past, self.C) for a, b in pairs]
+            solutions, interrupted = self._solve(tasks)
             self._report(solutions, interrupted is not None)
             self._tell(rows, index, pairs, solutions)
         if interrupted is not None:
@@ -158,13 +161,9 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=y)
         return index
 
-    def _tell(self, rows: Rows, index: NDArray, pairs: list[_Pair], solutions: list[smo.Solution]) -> None:
+    def _tell(self, rows: Rows, index: NDArray, pairs: Pairs, solutions: list[smo.Solution]) -> None:
         k = len(self.classes_)
-        coef = np.zeros((k - 1, len(index)))
-        for pair, solution in zip(pairs, solutions, strict=True):
-            first = index[pair.rows] == pair.a
-            coef[pair.b - 1, pair.rows[first]] = solution.beta[first]
-            coef[pair.a, pair.rows[~first]] = solution.beta[~first]
+        coef = pairs.coefficients([s.beta for s in solutions])
         intercept = np.array([s.b for s in solutions])
         if k == 2:  # scikit-learn's sign: positive for the second of two classes
             coef, intercept = 0.0 - coef, 0.0 - intercept
@@ -172,17 +171,17 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         self.support_ = found[np.argsort(index[found], kind="stable")]
         self.n_support_ = np.bincount(index[found], minlength=k)
         self._support = rows[self.support_]
-        self._coef = np.ascontiguousarray(coef[:, self.support_])
-        self.dual_coef_ = self._as_given(self._coef)
+        coef = np.ascontiguousarray(coef[:, self.support_])
+        self.dual_coef_ = self._as_given(coef)
         self.intercept_ = intercept
         self.n_iter_ = np.array([s.steps for s in solutions], dtype=np.int32)
         self.objective_ = np.array([s.objective for s in solutions])
         self.dual_gap_ = np.array([s.dual_gap for s in solutions])
         self._fitted_C = float(self.C)
         self.model_: Expansion | OneVsOne = (
-            Expansion(self.kernel_, self._support, self.support_, self._coef.T.copy(), self.intercept_)
+            Expansion(self.kernel_, self._support, self.support_, coef.T.copy(), self.intercept_)
             if k == 2
-            else OneVsOne(self.kernel_, self._support, self.support_, self.n_support_, self._coef, self.intercept_)
+            else OneVsOne(self.kernel_, self._support, self.support_, self.n_support_, coef, self.intercept_)
         )
 
     # ---------------------------------------------------------------- predicting
@@ -191,7 +190,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         """Of two classes (n,), positive for classes_[1]; else of each class, or with "ovo" of each pair."""
         scores = self._scores(X)
         if len(self.classes_) > 2 and self.decision_function_shape == "ovr":
-            return _by_class(scores, len(self.classes_))
+            return by_class(scores, len(self.classes_))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray:
@@ -204,7 +203,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             chosen = self.decision_function(X).argmax(axis=1)
         else:
             scores = self._scores(X)
-            chosen = (scores[:, 0] >= 0).astype(np.intp) if k == 2 else _votes(scores > 0, k).argmax(axis=1)
+            chosen = (scores[:, 0] >= 0).astype(np.intp) if k == 2 else votes(scores > 0, k).argmax(axis=1)
         found: NDArray = self.classes_[chosen]
         return found
 
@@ -218,71 +217,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         ends = np.cumsum(self.n_support_)
         of = [slice(end - count, end) for end, count in zip(ends, self.n_support_, strict=True)]
         V, coef = self.support_vectors_, self.dual_coef_
-        parts = [coef[[b - 1]][:, of[a]] @ V[of[a]] + coef[[a]][:, of[b]] @ V[of[b]] for a, b in _pairs(len(of))]
+        parts = [coef[[b - 1]][:, of[a]] @ V[of[a]] + coef[[a]][:, of[b]] @ V[of[b]] for a, b in all_pairs(len(of))]
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
-
-
-def _pairs(k: int) -> list[tuple[int, int]]:
-    return [(a, b) for a in range(k) for b in range(a + 1, k)]
-
-
-class _Pair:
-    """Two classes, of which the first is the positive one."""
-
-    def __init__(self, classes: NDArray, a: int, b: int, index: NDArray, weights: NDArray[np.float64]) -> None:
-        self.classes, self.a, self.b = classes, a, b
-        self.rows = np.flatnonzero(((index == a) | (index == b)) & (weights > 0))
-        self.y = np.where(index[self.rows] == a, 1.0, -1.0)
-
-    def task(
-        self, kernel: Kernel, rows: Rows, high: NDArray[np.float64], past: _Past | None, C: float
-    ) -> tuple[smo.Problem, NDArray[np.float64]]:
-        """The problem, and β to begin with: 0, or that of an earlier fit, made feasible."""
-        ends = self.y * high[self.rows]
-        low, high = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
-        chosen = rows if len(self.rows) == len(rows) else rows[self.rows]
-        problem = smo.Problem(kernel, chosen, np.arange(len(ends)), self.y, low, high)
-        if past is None:
-            return problem, np.zeros(len(ends))
-        beta = self.y * past.alpha(self.classes[self.a], self.classes[self.b], self.rows, C)
-        return problem, smo.feasible(beta, low, high, 0.0)
-
-
-class _Past:
-    """The α of an earlier fit."""
-
-    def __init__(self, machine: SVC) -> None:
-        self.classes, self.support, self.coef = machine.classes_, machine.support_, np.abs(machine._coef)
-        self.ends, self.C = np.cumsum(machine.n_support_), machine._fitted_C
-
-    def alpha(self, a: Any, b: Any, rows: NDArray[np.int64], C: float) -> NDArray[np.float64]:
-        """Of the pair of two classes, for some rows, scaled to another C; 0 for rows that were not there."""
-        alpha = np.zeros(1 + max(int(rows.max()), int(self.support.max(initial=0))))
-        for one, other in ((a, b), (b, a)):
-            i, j = np.flatnonzero(self.classes == one), np.flatnonzero(self.classes == other)
-            if len(i) and len(j):
-                where = slice(self.ends[i[0] - 1] if i[0] else 0, self.ends[i[0]])
-                alpha[self.support[where]] = self.coef[j[0] - (j[0] > i[0]), where]
-        return alpha[rows] * (C / self.C if np.isfinite(C) and np.isfinite(self.C) else 1.0)
-
-
-def _votes(first: NDArray[np.bool_], k: int) -> NDArray[np.float64]:
-    """How many pairs vote for each class; `first` (n, pairs): whether a pair votes for its first class."""
-    votes = np.zeros((len(first), k))
-    for column, (a, b) in enumerate(_pairs(k)):
-        votes[:, a] += first[:, column]
-        votes[:, b] += ~first[:, column]
-    return votes
-
-
-def _by_class(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """A score for each class: its votes and, within a third of a vote, the sum of its pairs' scores."""
-    sums = np.zeros((len(scores), k))
-    for column, (a, b) in enumerate(_pairs(k)):
-        sums[:, a] += scores[:, column]
-        sums[:, b] -= scores[:, column]
-    scores_of: NDArray[np.float64] = _votes(scores >= 0, k) + sums / (3 * (np.abs(sums) + 1))
-    return scores_of
 
 
 class _OneMachine(SupportVectorMachine):

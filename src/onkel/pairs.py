@@ -1,0 +1,145 @@
+"""One against one: the machines of all pairs of classes, their shared kernel values, and their votes.
+
+Where the rows of two classes fit into one working set, a pair is solved whole, on the Gram matrix of its
+rows. Of that the two square parts are each class's own, the same in all its pairs, and computed once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel import smo
+from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows
+from onkel.kernels.tiles import fill
+from onkel.model import Expansion, OneVsOne
+
+__all__ = ["Pairs", "Past", "all_pairs", "by_class", "votes"]
+
+
+def all_pairs(k: int) -> list[tuple[int, int]]:
+    """(0, 1), (0, 2), …, (1, 2), …, as LIBSVM orders them."""
+    return [(a, b) for a in range(k) for b in range(a + 1, k)]
+
+
+class Pairs:
+    """The problems of all pairs of classes; the first class of a pair is the positive one."""
+
+    def __init__(
+        self,
+        classes: NDArray,
+        index: NDArray[np.intp],
+        weights: NDArray[np.float64],
+        kernel: Kernel,
+        rows: Rows,
+        block_bytes: float,
+    ) -> None:
+        self.classes, self.kernel, self.rows, self.count = classes, kernel, rows, len(index)
+        self.members = [np.flatnonzero((index == c) & (weights > 0)) for c in range(len(classes))]
+        sizes = np.array([len(m) for m in self.members])
+        fits = (sizes.astype(float) ** 2).sum() * rows.dtype.itemsize <= block_bytes
+        self._shares = len(classes) > 2 and fits and sizes.max() >= 2  # two classes share nothing
+        self._own: dict[int, tuple[Rows, NDArray]] = {}
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(all_pairs(len(self.classes)))
+
+    def rows_of(self, a: int, b: int) -> NDArray[np.int64]:
+        """The rows of two classes; of all there are in their own order, so that nothing is copied."""
+        both = np.concatenate([self.members[a], self.members[b]])
+        return np.sort(both) if len(self.classes) == 2 else both
+
+    def task(
+        self, a: int, b: int, high: NDArray[np.float64], past: Past | None, C: float
+    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+        """The problem of a pair, and β to begin with: 0, or that of an earlier fit, made feasible."""
+        where = self.rows_of(a, b)
+        first = np.zeros(self.count, dtype=bool)
+        first[self.members[a]] = True
+        y = np.where(first[where], 1.0, -1.0)
+        ends = y * high[where]
+        low, top = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
+        rows = self.rows if len(where) == len(self.rows) else self.rows[where]
+
+        def gram(out: NDArray) -> None:
+            self._gram(a, b, out)
+
+        share = gram if self._shares else None
+        problem = smo.Problem(self.kernel, rows, np.arange(len(ends)), y, low, top, gram=share)
+        if past is None:
+            return problem, np.zeros(len(ends))
+        beta = y * past.alpha(self.classes[a], self.classes[b], where, C)
+        return problem, smo.feasible(beta, low, top, 0.0)
+
+    def _gram(self, a: int, b: int, out: NDArray) -> None:
+        """The Gram matrix of the rows of two classes, from those of each."""
+        (x, Kx), (z, Kz) = self._of_class(a), self._of_class(b)
+        m = len(x)
+        out[:m, :m], out[m:, m:] = Kx, Kz
+        fill(self.kernel, x, z, out[:m, m:])
+        out[m:, :m] = out[:m, m:].T
+
+    def _of_class(self, c: int) -> tuple[Rows, NDArray]:
+        with self._lock:
+            if c not in self._own:
+                rows = self.rows[self.members[c]]
+                K = np.empty((len(rows), len(rows)), dtype=rows.dtype)
+                fill(self.kernel, rows, rows, K)
+                self._own[c] = rows, K
+            return self._own[c]
+
+    def coefficients(self, betas: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Of all rows, (k − 1, n), as scikit-learn has them: a row's in its pairs with the other classes, in order."""
+        coef = np.zeros((len(self.classes) - 1, self.count))
+        for (a, b), beta in zip(self, betas, strict=True):
+            by_row = np.zeros(self.count)
+            by_row[self.rows_of(a, b)] = beta
+            coef[b - 1, self.members[a]] = by_row[self.members[a]]
+            coef[a, self.members[b]] = by_row[self.members[b]]
+        return coef
+
+
+class Past:
+    """The α of an earlier fit."""
+
+    def __init__(self, classes: NDArray, model: Expansion | OneVsOne, counts: NDArray[np.int64], C: float) -> None:
+        self.classes, self.support, self.C = classes, model.rows, C
+        self.coef = np.abs(model.coef if isinstance(model, OneVsOne) else model.coef.T)
+        self.ends = np.cumsum(counts)
+
+    def alpha(self, a: Any, b: Any, rows: NDArray[np.int64], C: float) -> NDArray[np.float64]:
+        """Of the pair of two classes, for some rows, scaled to another C; 0 for rows that were not there."""
+        alpha = np.zeros(1 + max(int(rows.max()), int(self.support.max(initial=0))))
+        for one, other in ((a, b), (b, a)):
+            i, j = np.flatnonzero(self.classes == one), np.flatnonzero(self.classes == other)
+            if len(i) and len(j):
+                where = slice(self.ends[i[0] - 1] if i[0] else 0, self.ends[i[0]])
+                alpha[self.support[where]] = self.coef[j[0] - (j[0] > i[0]), where]
+        scale = C / self.C if np.isfinite(C) and np.isfinite(self.C) else 1.0
+        found: NDArray[np.float64] = alpha[rows] * scale
+        return found
+
+
+def votes(first: NDArray[np.bool_], k: int) -> NDArray[np.float64]:
+    """How many pairs vote for each class; `first` (n, pairs): whether a pair votes for its first class."""
+    counts = np.zeros((len(first), k))
+    for column, (a, b) in enumerate(all_pairs(k)):
+        counts[:, a] += first[:, column]
+        counts[:, b] += ~first[:, column]
+    return counts
+
+
+def by_class(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """A score for each class: its votes and, within a third of a vote, the sum of its pairs' scores."""
+    sums = np.zeros((len(scores), k))
+    for column, (a, b) in enumerate(all_pairs(k)):
+        sums[:, a] += scores[:, column]
+        sums[:, b] -= scores[:, column]
+    found: NDArray[np.float64] = votes(scores >= 0, k) + sums / (3 * (np.abs(sums) + 1))
+    return found
