@@ -155,7 +155,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         classes, index = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise InputError(f"{self._who}: The number of classes has to be greater than one; got {len(classes)} class")
-        if len(np.unique(index[weights > 0])) < len(classes) and len(np.unique(index[weights > 0])) < 2:
+        if len(np.unique(index[weights > 0])) < 2:
             raise InputError("Invalid input - all samples with positive weights belong to the same class.")
         self.classes_ = classes
         self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=y)
