@@ -31,7 +31,10 @@ def _load(folder: Path) -> dict[str, Any]:
     if (folder / "data.npz").exists():
         with np.load(folder / "data.npz") as file:
             return dict(file)
-    train, test = _svmlight(folder / f"{folder.name}.svm.bz2"), _svmlight(folder / f"{folder.name}.t.svm.bz2")
+    train = _svmlight(folder / f"{folder.name}.svm.bz2")
+    if not (folder / f"{folder.name}.t.svm.bz2").exists():
+        return {"X_train": train[0], "y_train": train[1]}
+    test = _svmlight(folder / f"{folder.name}.t.svm.bz2")
     d = max(train[0].shape[1], test[0].shape[1])  # the last columns of a file may be empty
     for X, _ in (train, test):
         X.resize(X.shape[0], d)
