@@ -20,6 +20,7 @@ namespace onkel { namespace ONKEL_TARGET {
 
 constexpr double kFlat = 1e-12;  // the least curvature, as in LIBSVM: a flat direction is followed to its end
 constexpr double kInfinity = __builtin_inf();
+constexpr double kSteep = 1e-4;  // a pair whose slopes differ by less, as a part of the largest difference, is no choice
 
 // Values of K as doubles, or as floats, a vector of them.
 ONKEL_INLINE Simd<double>::V load_wide(const double* p) { return load(p); }
@@ -55,16 +56,16 @@ template <class T> struct Search {
     for (int l = 0; l < kLanes<T>; ++l) here[l] = l;
   }
   inline __attribute__((always_inline)) void see(int s, typename Simd<T>::V x) {
-    const auto better = x > value[s];
+    const auto better = x >= value[s];
     value[s] = pick(better, x, value[s]);
     at[s] = pick(better, here, at[s]);
     here += kLanes<T>;
   }
-  Found<T> best() const {  // the first of equals
+  Found<T> best() const {  // of equals the last, as LIBSVM has it
     Found<T> found = {T(-kInfinity), -1};
     for (int s = 0; s < kSearches; ++s)
       for (int l = 0; l < kLanes<T>; ++l)
-        if (at[s][l] >= 0 && (found.at < 0 || value[s][l] > found.value || (value[s][l] == found.value && at[s][l] < found.at)))
+        if (at[s][l] >= 0 && (found.at < 0 || value[s][l] > found.value || (value[s][l] == found.value && at[s][l] > found.at)))
           found = {value[s][l], at[s][l]};
     return found;
   }
@@ -75,9 +76,9 @@ struct Slopes {  // the largest v that can grow, and the least that can shrink
   double bottom;
 };
 
-// v -= step (K_i - K_j), and the slopes after it; `rough` is `down` in float.
+// v -= step (K_i - K_j), and the slopes after it; `rough` is down - centre in float, precise near the centre.
 template <class T>
-static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double* up, double* down, float* rough) {
+static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double* up, double* down, double centre, float* rough) {
   typedef Simd<double>::V V;
   constexpr int kStep = kLanes<double>;
   Search<double> top(-kInfinity);
@@ -89,7 +90,7 @@ static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double
       const int64_t at = k + s * kStep;
       const V change = step * (load_wide(Ki + at) - load_wide(Kj + at));
       const V grows = load(up + at) - change, shrinks = load(down + at) - change;
-      const Half half = narrow(shrinks);
+      const Half half = narrow(shrinks - centre);
       store(up + at, grows);
       store(down + at, shrinks);
       __builtin_memcpy(rough + at, &half, sizeof half);
@@ -103,7 +104,7 @@ static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double
   return slopes;
 }
 
-// The partner of i that lowers the objective most; -1 where none is found. Floats are good enough to choose by.
+// The partner of i that lowers the objective most; vi counts from the centre. Floats are good enough to choose by.
 template <class T>
 static int64_t partner(int64_t room, float vi, float Kii, const T* Ki, const float* diagonal, const float* rough) {
   typedef Simd<float>::V V;
@@ -147,7 +148,8 @@ template <class T> static void open_block(const Block& block, const T* K, int64_
 template <class T> static int64_t pair_steps(const T* K, const Block& block, double tol, int64_t most, double* gap) {
   const int64_t room = (block.q + kBlockStep - 1) / kBlockStep * kBlockStep, ld = block.ld;
   open_block(block, K, room);
-  Slopes slopes = follow(room, 0.0, K, K, block.up, block.down, block.rough);
+  double centre = 0;
+  Slopes slopes = follow(room, 0.0, K, K, block.up, block.down, centre, block.rough);
   int64_t step = 0;
   for (;; ++step) {
     *gap = slopes.top.value - slopes.bottom;
@@ -155,8 +157,8 @@ template <class T> static int64_t pair_steps(const T* K, const Block& block, dou
     if (!(*gap > tol) || step == most) break;
     const T* Ki = K + i * ld;
     const double vi = slopes.top.value;
-    int64_t j = partner(room, float(vi), block.diagonal[i], Ki, block.diagonal, block.rough);
-    if (j < 0 || !(vi > block.down[j]))  // beyond float: the steepest one will do
+    int64_t j = partner(room, float(vi - centre), block.diagonal[i], Ki, block.diagonal, block.rough);
+    if (j < 0 || !(vi - block.down[j] > kSteep * *gap))  // beyond float: the steepest one will do
       for (j = 0; block.down[j] != slopes.bottom;) ++j;
     const double vj = block.down[j];
     const double curve = double(Ki[i]) + double(K[j * ld + j]) - 2 * double(Ki[j]);
@@ -169,7 +171,8 @@ template <class T> static int64_t pair_steps(const T* K, const Block& block, dou
     block.b[j] = meets_j ? block.low[j] : block.b[j] - move;
     allow(block, i, vi);
     allow(block, j, vj);
-    slopes = follow(room, move, Ki, K + j * ld, block.up, block.down, block.rough);
+    centre = vi;
+    slopes = follow(room, move, Ki, K + j * ld, block.up, block.down, centre, block.rough);
   }
   for (int64_t i = 0; i < block.q; ++i)
     if (block.low[i] < block.high[i]) block.v[i] = slope_of(block, i);

@@ -58,6 +58,7 @@ SHRINK = 0.7  # rows are left out when so few would be left, as a part of those 
 PATIENCE = 2.0  # and when that would have saved so many times what it costs to take them back
 SHRUNK_BYTES = 256 << 20  # at most, of that copy
 EXACT_ROWS = 4096  # support vectors at a time in float64
+TRUE = 1e-4  # relative error of the objective
 NEAR = 100.0  # times tol, and ten times the errors found there: rows with v this near to b get their f in float64
 
 
@@ -193,6 +194,7 @@ def solve(
     except KeyboardInterrupt as stop:
         interrupted = stop
     run.take_all()
+    run.make_objective_true()
     now = run.slopes()
     b = run.offset(now)
     objective = float(run.beta @ (0.5 * run.f[problem.row] - problem.z))
@@ -213,7 +215,7 @@ class _Run:
         self._live: NDArray[np.bool_] | None = None  # which variables count, where rows are left out
         self._rows, self._which = p.rows, np.arange(len(p.rows))  # those that count
         self._missed = 0.0  # kernel values that shrinking would have saved so far
-        self._exact_at = -1
+        self._exact_at, self._wrong = -1, 0.0  # after how many steps f was last made true, and how wrong it had been
 
     def slopes(self) -> Slopes:
         return slopes(self.problem, self.beta, self.f, self._live)
@@ -367,10 +369,18 @@ class _Run:
             rows = np.unique(p.row[distance <= near])
             rows = rows[~done[rows]]
             wrong = self._correct(rows)
+            self._wrong = max(self._wrong, wrong)
             done[rows] = True
             if 10 * wrong <= near:
                 return self.slopes().violation <= self.tol
             near = 10 * wrong
+
+    def make_objective_true(self) -> None:
+        """With large C the small errors of f add up: then that of all support vectors is computed in float64."""
+        p = self.problem
+        error, about = 0.5 * self._wrong * np.abs(self.beta).sum(), abs(self.beta @ (0.5 * self.f[p.row] - p.z))
+        if error > TRUE * about:
+            self._correct(np.unique(p.row[self.beta != 0]))
 
     def _correct(self, rows: NDArray[np.int64]) -> float:
         """The f of some rows in float64; how wrong they were at most."""
