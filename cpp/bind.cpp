@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lasvm.h"
 #include "online.h"
 #include "pack.h"
 #include "parallel.h"
@@ -255,6 +256,69 @@ template <class T> void bind_smo(nb::module_& m) {
       "pairs"_a, "tol"_a, "most"_a);
 }
 
+// What lasvm.h calls Lasvm. held: slot, used, done of each place; kept: refs, freed, number of each slot;
+// sizes: box, diag; values: alpha, g, up, down; marks: sign, listed.
+template <class T>
+onkel::Lasvm<T> lasvm(double tau, const Out2<T>& rows, const Out2<int64_t>& held, const Out1<int64_t>& place, int64_t area,
+                      const Out2<int64_t>& kept, const Out2<double>& sizes, const Out3<double>& values,
+                      const Out3<int8_t>& marks, const Out2<int64_t>& zeros, const Out2<int64_t>& ends,
+                      const Out2<double>& level, const Out1<int64_t>& tally, const In2<T>& own, const Out2<int64_t>& log) {
+  const int64_t c = int64_t(values.shape(1)), cap = int64_t(values.shape(2)), places = int64_t(held.shape(1));
+  int64_t *h = held.data(), *k = kept.data();
+  double *s = sizes.data(), *v = values.data();
+  return {c, cap, tau, rows.data(), place.data(), h, h + places, h + 2 * places, area, k, k + cap, k + 2 * cap, s, s + cap,
+          v, v + c * cap, v + 2 * c * cap, v + 3 * c * cap, marks.data(), marks.data() + c * cap, zeros.data(), ends.data(),
+          level.data(), tally.data(), int64_t(own.shape(0)), own.data(), log.data()};
+}
+
+template <class T> void bind_lasvm(nb::module_& m) {
+  m.def(
+      "lasvm_pass",
+      [](double tau, Out2<T> rows, Out2<int64_t> held, Out1<int64_t> place, int64_t area, Out2<int64_t> kept,
+         Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
+         Out2<double> level, Out1<int64_t> tally, In2<T> own, Out2<int64_t> log, In2<double> y, In1<double> C,
+         In1<int64_t> number, In1<int64_t> at, Out1<int64_t> position, Out2<double> F, Out2<double> steps,
+         Out1<int64_t> counts, int64_t work) {
+        const nb::gil_scoped_release released;
+        return onkel::lasvm_pass(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level,
+                                          tally, own, log),
+                                 y.data(), C.data(), number.data(), at.data(), position.data(), F.data(), steps.data(),
+                                 counts.data(), work);
+      },
+      "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),
+      "sizes"_a.noconvert(), "values"_a.noconvert(), "marks"_a.noconvert(), "zeros"_a.noconvert(), "ends"_a.noconvert(),
+      "level"_a.noconvert(), "tally"_a.noconvert(), "own"_a.noconvert(), "log"_a.noconvert(), "y"_a.noconvert(),
+      "C"_a.noconvert(), "number"_a.noconvert(), "at"_a.noconvert(), "position"_a.noconvert(), "F"_a.noconvert(),
+      "steps"_a.noconvert(), "counts"_a.noconvert(), "work"_a);
+  m.def(
+      "lasvm_finish",
+      [](double tau, Out2<T> rows, Out2<int64_t> held, Out1<int64_t> place, int64_t area, Out2<int64_t> kept,
+         Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
+         Out2<double> level, Out1<int64_t> tally, In2<T> own, Out2<int64_t> log, Out1<int64_t> position, int64_t work) {
+        const nb::gil_scoped_release released;
+        return onkel::lasvm_finish(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level,
+                                            tally, own, log),
+                                   position.data(), work);
+      },
+      "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),
+      "sizes"_a.noconvert(), "values"_a.noconvert(), "marks"_a.noconvert(), "zeros"_a.noconvert(), "ends"_a.noconvert(),
+      "level"_a.noconvert(), "tally"_a.noconvert(), "own"_a.noconvert(), "log"_a.noconvert(), "position"_a.noconvert(),
+      "work"_a);
+  m.def(
+      "lasvm_settle",
+      [](double tau, Out2<T> rows, Out2<int64_t> held, Out1<int64_t> place, int64_t area, Out2<int64_t> kept,
+         Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
+         Out2<double> level, Out1<int64_t> tally, In2<T> own, Out2<int64_t> log, int64_t places, int threads) {
+        const nb::gil_scoped_release released;
+        onkel::lasvm_settle(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level, tally,
+                                     own, log),
+                            places, threads);
+      },
+      "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),
+      "sizes"_a.noconvert(), "values"_a.noconvert(), "marks"_a.noconvert(), "zeros"_a.noconvert(), "ends"_a.noconvert(),
+      "level"_a.noconvert(), "tally"_a.noconvert(), "own"_a.noconvert(), "log"_a.noconvert(), "places"_a, "threads"_a);
+}
+
 template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "perceptron_pass",
@@ -321,6 +385,8 @@ NB_MODULE(_native, m) {
   bind_online<double>(m);
   bind_smo<float>(m);
   bind_smo<double>(m);
+  bind_lasvm<float>(m);
+  bind_lasvm<double>(m);
   m.def(
       "coefficients",
       [](In2<double> L, In2<double> B, Out2<double> A) {

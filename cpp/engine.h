@@ -105,6 +105,12 @@ struct Target {
   void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* left, double* a, int64_t apart);
   int64_t (*smo32)(bool pairs, const float* K, const Block&, double tol, int64_t most, double* gap);  // smo.h
   int64_t (*smo64)(bool pairs, const double* K, const Block&, double tol, int64_t most, double* gap);
+  double (*weighted32)(const double* a, const float* k, int64_t n);  // gradient.h
+  double (*weighted64)(const double* a, const double* k, int64_t n);
+  void (*shift32)(double* g, const float* ki, const float* kj, double step, const double* up, const double* down,
+                  int64_t n, int64_t* where);
+  void (*shift64)(double* g, const double* ki, const double* kj, double step, const double* up, const double* down,
+                  int64_t n, int64_t* where);
 };
 
 }  // namespace onkel

@@ -1,5 +1,6 @@
 // One SIMD target: this file is compiled once per target, with ONKEL_TARGET its name and the
 // compiler's flags its instructions (CMakeLists.txt). Only the table leaves it.
+#include "gradient.h"
 #include "product.h"
 #include "smo.h"
 #include "solve.h"
@@ -48,5 +49,9 @@ const Target target = {ONKEL_STRING(ONKEL_TARGET),
                        substitute_back,
                        smo<float>,
                        smo<double>};
+                       weighted<float>,
+                       weighted<double>,
+                       shift<float>,
+                       shift<double>};
 
 }}  // namespace onkel::ONKEL_TARGET

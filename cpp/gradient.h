@@ -1,0 +1,86 @@
+// What a pair step of a support vector machine does to the whole gradient, on vectors of the target.
+//
+// A machine goes where its gradient is largest, and two of its entries are often equal but for rounding:
+// the choice between them must not depend on the machine it runs on, nor on how the entries lie. So no
+// product melts into a fused multiply-add here, sums are always those of every sixteenth entry, and of
+// equal entries the first is chosen. Lengths are multiples of kEntries; what is added is 0 or masked.
+#pragma once
+#include "simd.h"
+
+#if defined(__AVX512F__)
+#define ONKEL_ROUNDED(v) __asm__("" : "+v"(v))
+#elif defined(__x86_64__)
+#define ONKEL_ROUNDED(v) __asm__("" : "+x"(v))
+#elif defined(__aarch64__)
+#define ONKEL_ROUNDED(v) __asm__("" : "+w"(v))
+#else
+#define ONKEL_ROUNDED(v)
+#endif
+
+namespace onkel { namespace ONKEL_TARGET {
+
+typedef Simd<double>::V Wide;
+typedef float Narrow __attribute__((vector_size(kBytes / 2)));
+constexpr int kEntries = 16, kWide = kLanes<double>;
+constexpr int64_t kSearch = 256;  // entries in which the largest is looked for
+
+ONKEL_INLINE Wide widened(const double* p) { return load(p); }
+ONKEL_INLINE Wide widened(const float* p) {
+  Narrow v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return __builtin_convertvector(v, Wide);
+}
+
+// sum_s a_s k_s
+template <class T> static double weighted(const double* a, const T* k, int64_t n) {
+  Wide sum[kEntries / kWide] = {};
+  for (int64_t s = 0; s < n; s += kEntries)
+#pragma GCC unroll 8
+    for (int v = 0; v < kEntries / kWide; ++v) {
+      Wide term = load(a + s + v * kWide) * widened(k + s + v * kWide);
+      ONKEL_ROUNDED(term);
+      sum[v] += term;
+    }
+  double total = 0;
+  for (int v = 0; v < kEntries / kWide; ++v)
+    for (int l = 0; l < kWide; ++l) total += sum[v][l];
+  return total;
+}
+
+// g_s -= step (ki_s - kj_s); then where[0] is the first s of the largest g_s + up_s, where[1] that of the
+// smallest g_s + down_s, or -1 where all are masked: up is 0 or -inf, down 0 or +inf. Without ki only
+// the search.
+template <class T>
+static void shift(double* g, const T* ki, const T* kj, double step, const double* up, const double* down, int64_t n,
+                  int64_t* where) {
+  const double inf = __builtin_inf();
+  const Wide by = splat(step);
+  double most = -inf, least = inf;
+  int64_t most_at = -1, least_at = -1;
+  for (int64_t first = 0; first < n; first += kSearch) {
+    const int64_t end = first + kSearch < n ? first + kSearch : n;
+    Wide high = splat(-inf), low = splat(inf);
+    for (int64_t s = first; s < end; s += kWide) {
+      Wide v = load(g + s);
+      if (ki) {
+        Wide change = by * (widened(ki + s) - widened(kj + s));
+        ONKEL_ROUNDED(change);
+        v -= change;
+        store(g + s, v);
+      }
+      high = at_least(high, v + load(up + s));
+      low = at_most(low, v + load(down + s));
+    }
+    for (int l = 0; l < kWide; ++l) {
+      if (high[l] > most) most = high[l], most_at = first;
+      if (low[l] < least) least = low[l], least_at = first;
+    }
+  }
+  where[0] = where[1] = -1;
+  if (most_at >= 0)
+    for (where[0] = most_at; g[where[0]] + up[where[0]] != most;) ++where[0];
+  if (least_at >= 0)
+    for (where[1] = least_at; g[where[1]] + down[where[1]] != least;) ++where[1];
+}
+
+}}  // namespace onkel::ONKEL_TARGET

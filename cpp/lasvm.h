@@ -1,0 +1,270 @@
+// The support vector machine that learns online, LASVM.             Bordes, Ertekin, Weston, Bottou 2005
+//
+//   min  1/2 a'Ka - y'a      A_s <= a_s <= B_s,   sum a = 0,   A_s = min(0, C_s y_s),  B_s = max(0, C_s y_s)
+//
+// over the examples that are kept. The gradient g_s = y_s - sum_t a_t K_st goes along. A pair (i, j) with
+// a_i < B_i, a_j > A_j and g_i > g_j makes the step
+//
+//   l = min{ (g_i - g_j) / (K_ii + K_jj - 2 K_ij),  B_i - a_i,  a_j - A_j }
+//   a_i += l,   a_j -= l,   g_s -= l (K_is - K_js)
+//
+//   PROCESS    a new example is kept, at a = 0, and makes a step with the best partner there is
+//   REPROCESS  the pair with the largest g_i - g_j makes a step if it is above tau; then those go whose
+//              a is 0 and whose g says that it will stay so; b = (g_i + g_j) / 2
+//   FINISH     REPROCESS until no pair is above tau
+//
+// Kept examples are in slots, and a kernel row is K of one of them with all slots. Rows are in places:
+// the first `area` places are the chunk's, which is learned now, the others are a cache. An example gets
+// its slot at its turn, the first that is free; so nothing depends on how a stream is cut into chunks. Its column is then written to the chunk's rows at once, to a cached row when it is used next, and
+// to all at the end of the chunk. Where a row is not there, a function returns the slot that needs one, to
+// be called again. Machines, one for each class, share the slots; each keeps what it wants: an example
+// has left its slot when no machine keeps it.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+
+#include "parallel.h"
+
+namespace onkel {
+
+inline double weighted(const double* a, const float* k, int64_t n) { return current_target().weighted32(a, k, n); }
+inline double weighted(const double* a, const double* k, int64_t n) { return current_target().weighted64(a, k, n); }
+inline void shift(double* g, const float* ki, const float* kj, double step, const double* up, const double* down,
+                  int64_t n, int64_t* where) {
+  current_target().shift32(g, ki, kj, step, up, down, n, where);
+}
+inline void shift(double* g, const double* ki, const double* kj, double step, const double* up, const double* down,
+                  int64_t n, int64_t* where) {
+  current_target().shift64(g, ki, kj, step, up, down, n, where);
+}
+
+template <class T> struct Lasvm {
+  static constexpr double kInf = std::numeric_limits<double>::infinity();
+  static constexpr double kFlat = 1e-12;  // least curvature of a step, as in LIBSVM
+
+  int64_t machines, cap;  // cap: slots there is room for, a multiple of 16
+  double tau;
+  // kernel rows (places, cap): of each place its slot (or -1), when it was used, and how many of the chunk's columns it has
+  T* rows;
+  int64_t *place, *slot, *used, *done;
+  int64_t area;
+  // slots (cap): machines that keep it, the heap of free ones, which row of the data; C_s and K_ss
+  int64_t *refs, *freed, *number;
+  double *box, *diag;
+  // machines (c, cap): y_s (0: not kept), 0 or -inf where a_s cannot rise, 0 or +inf where it cannot fall,
+  // and a list of those at 0
+  double *alpha, *g, *up, *down;
+  int8_t *sign, *listed;
+  int64_t* zeros;
+  int64_t* ends;   // (c, 3): i and j of the largest and the smallest g, or -1, and the length of the list
+  double* level;   // (c, 2): b and g_i - g_j
+  int64_t* tally;  // slots ever used, free ones, columns of the chunk, the clock
+  // the chunk: K with itself (b, b); which of its rows took which slot, in turn (b, 2)
+  int64_t b;
+  const T* own;
+  int64_t* log;
+
+  int64_t width() const { return (tally[0] + 15) / 16 * 16; }
+
+  const T* row(int64_t s) const {
+    const int64_t p = place[s];
+    if (p < 0) return nullptr;
+    used[p] = ++tally[3];
+    if (p >= area) catch_up(p);
+    return rows + p * cap;
+  }
+
+  void catch_up(int64_t p) const {
+    for (int64_t& q = done[p]; q < tally[2]; ++q) {
+      const int64_t r = log[2 * q], s = log[2 * q + 1];
+      if (place[s] == r) rows[p * cap + s] = rows[r * cap + slot[p]];  // else it has gone again
+    }
+  }
+
+  int64_t take(int64_t r, int64_t row_number, double C) const {
+    if (tally[1] > 0) std::pop_heap(freed, freed + tally[1], std::greater<int64_t>());
+    const int64_t s = tally[1] > 0 ? freed[--tally[1]] : tally[0]++;
+    place[s] = r, slot[r] = s, number[s] = row_number, refs[s] = 0, box[s] = C, diag[s] = double(own[r * b + r]);
+    log[2 * tally[2]] = r, log[2 * tally[2] + 1] = s, ++tally[2];
+    for (int64_t l = 0; l < b; ++l) rows[l * cap + s] = own[l * b + r];
+    return s;
+  }
+
+  void release(int64_t s) const {
+    if (--refs[s] > 0) return;
+    const int64_t p = place[s];
+    if (p >= 0) slot[p] = -1, used[p] = 0;
+    place[s] = number[s] = -1;
+    freed[tally[1]++] = s;
+    std::push_heap(freed, freed + tally[1], std::greater<int64_t>());
+  }
+
+  void refresh(int64_t o, int64_t s) const {
+    const int64_t at = o * cap + s;
+    up[at] = sign[at] != 0 && alpha[at] < (sign[at] > 0 ? box[s] : 0.0) ? 0.0 : -kInf;
+    down[at] = sign[at] != 0 && alpha[at] > (sign[at] > 0 ? 0.0 : -box[s]) ? 0.0 : kInf;
+    if (sign[at] == 0 || alpha[at] != 0 || listed[at]) return;
+    zeros[o * cap + ends[3 * o + 2]++] = s;
+    listed[at] = 1;
+  }
+
+  void choose(int64_t o) const { shift_by(o, nullptr, nullptr, 0); }
+
+  void shift_by(int64_t o, const T* ki, const T* kj, double step) const {
+    shift(g + o * cap, ki, kj, step, up + o * cap, down + o * cap, width(), ends + 3 * o);
+  }
+
+  // Example in row r of the chunk, in slot s, at a = 0; its score before.
+  double insert(int64_t o, int64_t r, int64_t s, double y) const {
+    const double f = weighted(alpha + o * cap, rows + r * cap, width());
+    const int64_t at = o * cap + s;
+    alpha[at] = 0, g[at] = y - f, sign[at] = y > 0 ? 1 : -1;
+    ++refs[s];
+    refresh(o, s);
+    int64_t& end = ends[3 * o + (y > 0 ? 0 : 1)];
+    const double ahead = end < 0 ? kInf : y * (g[at] - g[o * cap + end]);
+    if (ahead > 0 || (ahead == 0 && s < end)) end = s;
+    return f + level[2 * o];
+  }
+
+  // The step of a pair; -1, or the slot that needs its row.
+  int64_t step(int64_t o, int64_t i, int64_t j, double* length) const {
+    const T *ki = row(i), *kj = ki ? row(j) : nullptr;
+    if (!kj) return ki ? j : i;
+    double &ai = alpha[o * cap + i], &aj = alpha[o * cap + j];
+    const double top = sign[o * cap + i] > 0 ? box[i] : 0.0, bottom = sign[o * cap + j] > 0 ? 0.0 : -box[j];
+    const double curvature = diag[i] + diag[j] - 2 * double(ki[j]);
+    double l = (g[o * cap + i] - g[o * cap + j]) / (curvature > kFlat ? curvature : kFlat);
+    const double rise = top - ai, fall = aj - bottom;
+    if (l > rise) l = rise;
+    if (l > fall) l = fall;
+    const double new_i = l == rise ? top : ai + l, new_j = l == fall ? bottom : aj - l;
+    *length = new_i == ai && new_j == aj ? 0.0 : l;  // 0: less than rounding
+    ai = new_i, aj = new_j;
+    refresh(o, i), refresh(o, j);
+    shift_by(o, ki, kj, l);
+    return -1;
+  }
+
+  int64_t reprocess(int64_t o, double* length) const {
+    const int64_t *end = ends + 3 * o, i = end[0], j = end[1];
+    *length = 0;
+    if (i >= 0 && j >= 0 && g[o * cap + i] - g[o * cap + j] > tau) {
+      const int64_t need = step(o, i, j, length);
+      if (need >= 0) return need;
+    }
+    evict(o);
+    return -1;
+  }
+
+  void evict(int64_t o) const {
+    int64_t* end = ends + 3 * o;
+    const int64_t i = end[0], j = end[1];
+    const double* mine = g + o * cap;
+    if (i < 0 || j < 0) {  // one class so far
+      level[2 * o] = i >= 0 ? mine[i] : j >= 0 ? mine[j] : 0.0;
+      level[2 * o + 1] = 0.0;
+      return;
+    }
+    const double most = mine[i], least = mine[j];
+    level[2 * o] = (most + least) / 2, level[2 * o + 1] = most - least;
+    bool lost = false;
+    for (int64_t q = end[2] - 1; q >= 0; --q) {
+      const int64_t s = zeros[o * cap + q], at = o * cap + s;
+      const bool at_zero = alpha[at] == 0, goes = at_zero && (sign[at] < 0 ? mine[s] >= most : mine[s] <= least);
+      if (at_zero && !goes) continue;
+      listed[at] = 0;
+      zeros[o * cap + q] = zeros[o * cap + --end[2]];
+      if (!goes) continue;
+      sign[at] = 0, up[at] = -kInf, down[at] = kInf;
+      lost |= s == i || s == j;
+      release(s);
+    }
+    if (lost) choose(o);
+  }
+};
+
+// A chunk, from where `position` is: the example, the machine, what is next of it (0: its slot, 1: its
+// place among the kept, 2: PROCESS, 3: REPROCESS), and its slot. y (b, c), NaN where a machine does not
+// look; C (b); number (b): which rows of the data; at (b): the slot where the row was kept before, or -1.
+// Results: F (b, c) before each was learned, the steps of PROCESS (b, c), both as far as it came; mistakes and
+// steps are added to counts. Returns the slot that needs its row, or -1: at the end of the chunk, or
+// after about `work` entries of gradients.
+template <class T>
+int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const int64_t* number, const int64_t* at,
+                   int64_t* position, double* F, double* steps, int64_t* counts, int64_t work) {
+  const int64_t c = m.machines;
+  int64_t &example = position[0], &o = position[1], &next = position[2], &s = position[3];
+  while (example < m.b && work > 0) {
+    if (next == 0) {
+      s = at[example];
+      const bool kept = s >= 0 && m.number[s] == number[example];
+      if (!kept) s = m.take(example, number[example], C[example]);
+      if (kept && m.place[s] < 0) m.place[s] = example, m.slot[example] = s;
+      ++m.refs[s];  // while it is its turn
+      o = 0, next = 1;
+    }
+    for (; o < c; ++o, next = 1) {
+      const double target = y[example * c + o];
+      double &step = steps[example * c + o], &f = F[example * c + o];
+      const int64_t* end = m.ends + 3 * o;
+      work -= 3 * m.width();
+      if (next == 1) {
+        step = f = 0;
+        if (target != target) continue;
+        if (m.sign[o * m.cap + s] == 0) {
+          f = m.insert(o, example, s, target);
+          next = 2;
+        } else {
+          f = target - m.g[o * m.cap + s] + m.level[2 * o];
+          next = 3;
+        }
+        counts[0] += target * f <= 0;
+      }
+      if (next == 2) {
+        const int64_t i = target > 0 ? s : end[0], j = target > 0 ? end[1] : s;
+        if (i >= 0 && j >= 0 && m.g[o * m.cap + i] - m.g[o * m.cap + j] > 0) {
+          const int64_t need = m.step(o, i, j, &step);
+          if (need >= 0) return need;
+          counts[1] += step != 0;
+          step *= target;
+        }
+        next = 3;
+      }
+      double length;
+      const int64_t need = m.reprocess(o, &length);
+      if (need >= 0) return need;
+    }
+    m.release(s);
+    ++example, next = 0;
+  }
+  return -1;
+}
+
+// FINISH, from machine position[0] on; counts its steps in position[1]. Returns as above.
+template <class T> int64_t lasvm_finish(const Lasvm<T>& m, int64_t* position, int64_t work) {
+  while (position[0] < m.machines && work > 0) {
+    double length;
+    const int64_t need = m.reprocess(position[0], &length);
+    if (need >= 0) return need;
+    work -= 2 * m.width();
+    length != 0 ? ++position[1] : ++position[0];
+  }
+  return -1;
+}
+
+// The end of a chunk: the cached rows, in places up to `places`, get its columns.
+template <class T> void lasvm_settle(const Lasvm<T>& m, int64_t places, int threads) {
+  constexpr int64_t kPlaces = 64;
+  const int64_t count = places - m.area;
+  if (count * m.tally[2] < 1 << 18) threads = 1;
+  in_parallel((count + kPlaces - 1) / kPlaces, threads, [&](int64_t turn, int) {
+    const int64_t first = m.area + turn * kPlaces, end = first + kPlaces < places ? first + kPlaces : places;
+    for (int64_t p = first; p < end; ++p)
+      if (m.slot[p] >= 0) m.catch_up(p);
+  });
+}
+
+}  // namespace onkel
