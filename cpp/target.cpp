@@ -48,7 +48,7 @@ const Target target = {ONKEL_STRING(ONKEL_TARGET),
                        substitute,
                        substitute_back,
                        smo<float>,
-                       smo<double>};
+                       smo<double>,
                        weighted<float>,
                        weighted<double>,
                        shift<float>,

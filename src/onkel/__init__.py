@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from onkel.online import BudgetPerceptron as BudgetPerceptron
     from onkel.online import Forgetron as Forgetron
     from onkel.online import Projectron as Projectron
+    from onkel.onlinesvc import OnlineSVC as OnlineSVC
     from onkel.perceptron import KernelPerceptron as KernelPerceptron
     from onkel.perceptron import Perceptron as Perceptron
     from onkel.svm import SVC as SVC

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import bounds
-from onkel.bounded import Bounded
 from onkel.checks import check_integer
 from onkel.classifier import OnlineClassifier
 from onkel.door import KernelDoor
@@ -96,7 +95,7 @@ class InSlots(KernelDoor):
         if learner.model is None or learner.model[0] != learner.rounds:
             rows, coef, numbers = learner.support()
             support = self._nothing if rows is None else rows[:]
-            offset = learner.offset.copy() if isinstance(learner, Bounded) else np.zeros(learner.machines)
+            offset = np.array(getattr(learner, "offset", np.zeros(learner.machines)))
             learner.model = learner.rounds, Expansion(learner.kernel, support, numbers.copy(), coef.copy(), offset)
         model: Expansion = learner.model[1]
         return model

@@ -41,6 +41,7 @@ ENTRIES = (
     Entry("NormaClassifier", "onkel.norma", "classify", online=True),
     Entry("NormaOneClass", "onkel.norma", "detect", online=True),
     Entry("NormaRegressor", "onkel.norma", "regress", online=True),
+    Entry("OnlineSVC", "onkel.onlinesvc", "classify", online=True),
     Entry("PassiveAggressiveClassifier", "onkel.aggressive", "classify", online=True),
     Entry("PassiveAggressiveRegressor", "onkel.aggressive", "regress", online=True),
     Entry("Projectron", "onkel.online", "classify", online=True),

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import onkel.bounded
+import onkel.lasvm
 import onkel.projection
 from onkel import (
     BudgetPerceptron,
@@ -26,6 +27,7 @@ from onkel import (
     NormaClassifier,
     NormaOneClass,
     NormaRegressor,
+    OnlineSVC,
     PassiveAggressiveClassifier,
     PassiveAggressiveRegressor,
     Projectron,
@@ -39,10 +41,10 @@ from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
 from onkel.rules import Regularised, Rule
 from onkel.snapshot import Snapshot
 
-CLASSIFIERS = [Forgetron, BudgetPerceptron, Projectron, PassiveAggressiveClassifier, NormaClassifier]
+CLASSIFIERS = [Forgetron, BudgetPerceptron, Projectron, PassiveAggressiveClassifier, NormaClassifier, OnlineSVC]
 REGRESSORS = [PassiveAggressiveRegressor, NormaRegressor]
 ALL = [*CLASSIFIERS, *REGRESSORS, NormaOneClass]
-BUDGETED = [cls for cls in ALL if cls is not Projectron]
+BUDGETED = [cls for cls in ALL if cls not in (Projectron, OnlineSVC)]
 NORMAS = [NormaClassifier, NormaRegressor, NormaOneClass]
 every = pytest.mark.parametrize("cls", ALL)
 every_classifier = pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -289,7 +291,7 @@ def test_strings_are_learned_from_by_a_kernel_that_takes_objects(cls):
     kernel = Custom(shared_letters, pairwise=True, takes="objects", psd=True)
     late = np.array([0, 0, 1, 1, 0, 1, 0, 1])
     y = np.array(["early", "late"])[late] if cls in CLASSIFIERS else late.astype(float)
-    budget = {"budget": 5} if cls in BUDGETED else {"eta": 0.3}
+    budget = {"budget": 5} if cls in BUDGETED else {"eta": 0.3} if cls is Projectron else {}
     machine = new(cls, kernel=kernel, max_iter=10, **budget).fit(WORDS, None if cls is NormaOneClass else y)
     answer = machine.predict(["ba", "zx"])
     if cls in CLASSIFIERS:
@@ -531,18 +533,26 @@ BAD_PARAMS = [
         for case in (
             ({"max_iter": 0}, ParameterError, f"max_iter {WHOLE} 0"),
             ({"max_iter": 2.5}, KindError, f"max_iter {WHOLE} 2.5"),
-            ({"budget": 0}, ParameterError, f"budget {WHOLE} 0"),
-            ({"budget": -3}, ParameterError, f"budget {WHOLE} -3"),
-            ({"budget": 1.5}, KindError, f"budget {WHOLE} 1.5"),
             ({"kernel": "gauss"}, ParameterError, "kernel must be one of .*; got 'gauss'"),
             ({"kernel": "rbf", "gamma": -2.0}, ParameterError, f"gamma {ABOVE} -2"),
             ({"kernel": "rbf", "gamma": "big"}, ParameterError, "gamma must be a number > 0 or one of .*; got 'big'"),
+        )
+    ),
+    *(
+        (cls, *case)
+        for cls in (*BUDGETED, Projectron)
+        for case in (
+            ({"budget": 0}, ParameterError, f"budget {WHOLE} 0"),
+            ({"budget": -3}, ParameterError, f"budget {WHOLE} -3"),
+            ({"budget": 1.5}, KindError, f"budget {WHOLE} 1.5"),
         )
     ),
     *((cls, {"budget": None}, KindError, f"budget {WHOLE} None") for cls in (Forgetron, BudgetPerceptron)),
     *((cls, {"class_weight": {0: -1.0}}, ValuesError, "class_weight must be >= 0; got -1") for cls in CLASSIFIERS),
     (Forgetron, {"variant": "tuned"}, ParameterError, "variant must be one of self-tuned, basic; got 'tuned'"),
     (BudgetPerceptron, {"forget": "newest"}, ParameterError, "forget must be one of random, oldest; got 'newest'"),
+    *((OnlineSVC, {name: 0.0}, ParameterError, f"{name} {ABOVE} 0") for name in ("C", "tol", "cache_size")),
+    (OnlineSVC, {"C": "much"}, KindError, f"C {ABOVE} 'much'"),
     (Projectron, {"eta": -0.1}, ParameterError, f"eta must be a finite {LEAST} -0.1"),
     (Projectron, {"eta": "small"}, KindError, f"eta must be a finite {LEAST} 'small'"),
     *(
@@ -696,7 +706,7 @@ def refusing(limit):
 
 @pytest.fixture
 def in_small_parts(monkeypatch):
-    for module in (onkel.bounded, onkel.projection):
+    for module in (onkel.bounded, onkel.projection, onkel.lasvm):
         monkeypatch.setattr(module, "CHUNK", 4)
 
 
@@ -708,7 +718,7 @@ def test_a_kernel_that_fails_on_a_later_row_leaves_the_machine_as_it_was(cls, cl
     first, later = (None, None) if y is None else (y[:30] % 2 if cls in CLASSIFIERS else y[:30], y[30:])
     more = -X[30:]
     more[-1] = 1e6
-    budget = {} if cls in BUDGETED else {"eta": 0.01}
+    budget = {"eta": 0.01} if cls is Projectron else {}
     machine = new(cls, kernel=refusing(1e5), **budget).partial_fit(X[:30], first)
     shown, before = told(machine, X), state_without_function(machine)
     with pytest.raises(ZeroDivisionError, match="no value there"):
@@ -779,7 +789,7 @@ def test_equal_rows_with_different_labels_are_warned_of(cls):
     new(cls, max_iter=1).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="equal to another row"):
         PassiveAggressiveClassifier(variant="PA").fit(X, y)
-    for soft in (PassiveAggressiveClassifier(), NormaClassifier()):  # they live with noise
+    for soft in (PassiveAggressiveClassifier(), NormaClassifier(), OnlineSVC()):  # they live with noise
         soft.fit(X, y)
 
 
@@ -808,7 +818,7 @@ def test_classes_may_come_late_in_any_order_and_are_shown_sorted(cls):
     X, y = data(cls, classes=4)
     names = np.array(["d", "b", "a much longer name", "c"])[y]
     order = np.argsort(y, kind="stable")
-    machine = new(cls, budget=60) if cls is not Projectron else new(cls)
+    machine = new(cls, budget=60) if cls in BUDGETED else new(cls)
     for part in (order[:15], order[15:30], order[30:45], order[45:], order):
         machine.partial_fit(X[part], names[part])
         assert machine.classes_.tolist() == sorted(set(names[order][: machine.n_rounds_]))
@@ -862,7 +872,7 @@ def test_rows_of_no_weight_are_absent(cls):
 @every
 def test_a_warm_start_goes_on_and_a_cold_one_does_not(cls):
     X, y = data(cls)
-    options = {"shuffle": False, "max_iter": 1}
+    options = {"shuffle": False, "max_iter": 1} | ({"finish_fit": False} if cls is OnlineSVC else {})
     half = [(X[:30], None), (X[30:], None)] if y is None else [(X[:30], y[:30]), (X[30:], y[30:])]
     warm = new(cls, warm_start=True, **options).fit(*half[0]).fit(*half[1])
     whole = new(cls, **options).fit(X, y)
@@ -1028,6 +1038,7 @@ UNCERTIFIED = {
     BudgetPerceptron: "mistakes to be expected",
     Projectron: "no theorem",
     NormaClassifier: "regularised loss",
+    OnlineSVC: "no theorem on the mistakes of LASVM",
 }
 
 

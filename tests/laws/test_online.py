@@ -194,7 +194,8 @@ def test_sparse_rows_are_dense_rows(learner, seed, classes):
     np.testing.assert_allclose(scores_of(dense, as_csr(X)), scores_of(dense, X), atol=1e-9)
 
 
-@every_learner
+# LASVM chooses between gradients that are equal but for rounding (laws/test_online_svc.py)
+@pytest.mark.parametrize("learner", [learner for learner in LEARNERS if learner.name != "OnlineSVC"], ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_single_precision_is_close_to_double(learner, seed):
     X, y = data(learner, seed, n=60)

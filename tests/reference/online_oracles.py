@@ -410,6 +410,10 @@ class Learner(NamedTuple):
                 return SlowNorma(kernel, o.pop("loss"), **o)
             case "NormaOneClass":
                 return SlowNorma(kernel, "novelty", rho=0.0, **o)
+            case "OnlineSVC":
+                from reference.svm_oracles import SlowLasvm
+
+                return SlowLasvm(kernel, **o)
         raise AssertionError(self)
 
     def __str__(self) -> str:
@@ -437,6 +441,8 @@ CLASSIFIERS = (
         "NormaClassifier",
         {"eta": 1.0, "lam": 0.1, "rho": 0.5, "schedule": "sqrt", "fit_intercept": False, "budget": 30},
     ),
+    Learner("OnlineSVC", {"C": 2.0, "finish_fit": False}),
+    Learner("OnlineSVC", {"C": 0.1, "tol": 0.1, "finish_fit": False, "cache_size": 1e-4}),
 )
 RANDOM = Learner("BudgetPerceptron", {"budget": SMALL, "forget": "random", "random_state": 3})
 OTHERS = (
