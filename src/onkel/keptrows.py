@@ -41,6 +41,10 @@ class GrowingGram(GramRows):
         self._room[slots], self.columns[slots], self.diagonal[slots] = x.block, x.columns, x.diagonal
         self.block = self._room[:size]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the room, which would be saved besides what is in it."""
+        return vars(self) | {"_room": self.block}
+
     def copy(self) -> GrowingGram:
         twin = GrowingGram(self)
         if len(self):
@@ -125,8 +129,9 @@ class KeptRows:
         if self._blocks:
             rows = joined(self._parts())
             assert isinstance(rows, VectorRows)
-            self._blocks, self._most = [], 0
+            self._blocks, self._most, sparse = [], 0, self._sparse
             self.put(np.arange(len(rows)), rows.widened(n_features))
+            self._sparse = sparse
 
     def copy(self) -> KeptRows:
         twin = KeptRows()

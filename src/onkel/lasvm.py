@@ -184,12 +184,15 @@ class Lasvm:
         F, steps, position = np.zeros(y.shape), np.zeros(y.shape), np.zeros(4, dtype=np.int64)
         self.tally[2], self.cache.held[2] = 0, 0
         state = self._state(own, log)
+        args = (*state, y, C, numbers, at, position, F, steps, self.counts)
         try:
             while position[0] < b:
-                need = _native.lasvm_pass(*state, y, C, numbers, at, position, F, steps, self.counts, WORK)
-                if need >= 0:
-                    self._fetch(need)
-        finally:  # also at Ctrl-C, between two steps
+                self._pass(args, WORK)
+        except KeyboardInterrupt:
+            while position[2] > 0:  # the example whose turn it is
+                self._pass(args, 1)
+            raise
+        finally:
             self._settle(x, state, position, log)
             seen = int(position[0])
             self.ledger.add(steps[:seen], self.rounds + 1 + np.arange(seen), numbers[:seen])
@@ -201,6 +204,11 @@ class Lasvm:
         rows = (cache.values, cache.held, cache.place, cache.area)
         return self.tol, *rows, *kept, self.ends, self.level, self.tally, own, log
 
+    def _pass(self, args: tuple[Any, ...], work: int) -> None:
+        need = _native.lasvm_pass(*args, work)
+        if need >= 0:
+            self._fetch(need)
+
     def _fetch(self, slot: int) -> None:
         """The kernel row of a slot takes the place of that which was not used for longest."""
         place, slots = self.cache.vacate(1, self.cache.open - self.cache.area + 1), np.array([slot])
@@ -210,9 +218,9 @@ class Lasvm:
     def _settle(self, x: Rows, state: tuple[Any, ...], position: NDArray[np.int64], log: NDArray[np.int64]) -> None:
         """What is left of a chunk moves into its slots, and its kernel rows to the cache."""
         cache, tally = self.cache, self.tally
-        if position[2] > 0:  # interrupted: the example stays as it is now
-            self.kept[0, position[3]] -= 1
+        if position[2] > 0:  # an error, or a second Ctrl-C: the example stays as it is now, where a machine keeps it
             position[0] += 1
+            self._release(int(position[3]))
         _native.lasvm_settle(*state, cache.open, thread_count())
         brought = log[: tally[2]][::-1]
         if len(brought):
@@ -233,6 +241,16 @@ class Lasvm:
             here, slots = here[: len(places)], slots[: len(places)]
             cache.values[places, : self.top] = cache.values[here, : self.top]
             cache.give(places, slots, int(tally[3]))
+
+    def _release(self, slot: int) -> None:
+        """lasvm.h, release."""
+        self.kept[0, slot] -= 1
+        if self.kept[0, slot] == 0:
+            free, place = int(self.tally[1]), int(self.cache.place[slot])
+            if place >= 0:
+                self.cache.held[:2, place], self.cache.place[slot] = (-1, 0), -1
+            self.kept[2, slot], self.kept[1, free], self.tally[1] = -1, slot, free + 1
+            self.kept[1, : free + 1].sort()  # which is a heap
 
     def finish(self) -> bool:
         """FINISH: the machines' optimum on what they keep, to within tol; whether it came to that."""

@@ -17,7 +17,8 @@ from strategies import as_csr, seeds
 import onkel.lasvm
 from onkel import OnlineSVC
 from onkel._core import simd, simd_targets
-from onkel.kernels import RBF, Linear, Polynomial, Precomputed
+from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
+from onkel.lasvm import Lasvm
 
 ONCE = {"max_iter": 1, "shuffle": False, "finish_fit": False}
 kernels = st.sampled_from([RBF(gamma=0.5), Linear(), Polynomial(degree=2)])
@@ -42,7 +43,10 @@ def whole_numbers(seed, n=90, classes=2):
 def parts(machine):
     """Of the learner's slots in use: α, g and y (machines, slots), C, rows of the data, points."""
     learner = machine._learner
-    used = np.flatnonzero(learner.kept[2] >= 0)
+    used, free = np.flatnonzero(learner.kept[2] >= 0), learner.kept[1, : learner.tally[1]]
+    assert sorted([*used, *free]) == list(range(learner.top))
+    assert all(free[(k - 1) // 2] < free[k] for k in range(1, len(free)))  # a heap
+    np.testing.assert_array_equal(learner.kept[0], (learner.marks[0] != 0).sum(axis=0))
     alpha, g = learner.values[:2][:, :, used]
     return alpha, g, learner.marks[0][:, used], learner.sizes[0, used], learner.kept[2, used], learner.rows[used].matrix
 
@@ -145,6 +149,22 @@ def test_a_resumed_machine_goes_on_bit_for_bit(seed, classes, stop):
     for machine in (straight, resumed):
         feed(machine, X[stop + 10 :], y[stop + 10 :], None if stop % 2 else 16, classes=range(classes)).finish()
     assert outcome(straight, X) == outcome(resumed, X)
+
+
+@given(seeds)
+@settings(max_examples=10)
+def test_a_mirror_image_is_one_and_goes_on_as_one(seed):
+    X, y = data(seed)
+    rows, signs = prepare(RBF(gamma=0.5), X), targets(y, 2)
+    learner = Lasvm(RBF(gamma=0.5), 1, C=1.0, tol=1e-3, cache_bytes=1 << 20)
+    learner.learn(rows[:60], signs[:60], np.ones(60), np.arange(60))
+    f = learner.scores(rows)
+    learner.set_machines(np.array([[1.0, -1.0, 0.0]]))
+    np.testing.assert_array_equal(learner.scores(rows), np.hstack([f, -f, 0 * f]))
+    three = np.hstack([signs, -signs, np.full_like(signs, -1.0)])
+    F = learner.learn(rows[60:], three[60:], np.ones(60), np.arange(60, 120))
+    np.testing.assert_array_equal(F[:, 0], -F[:, 1])
+    np.testing.assert_array_equal(learner.objective()[0], learner.objective()[1])
 
 
 # ---------------------------------------------------------------- the optimum
@@ -276,6 +296,45 @@ def test_examples_that_go_leave_no_memory_behind():
             sizes.append(len(pickle.dumps(machine)))
     assert machine.n_kept_ < 100
     assert sizes[1] <= sizes[0] + 1000
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("stop", [1, 2, 3, 5, 8, 20, 30, 60])
+@pytest.mark.parametrize("then", ["one", "two", "an error", "an error in learn_one"])
+def test_what_interrupts_in_the_middle_of_a_chunk_leaves_a_machine_that_is_whole(stop, classes, then):
+    X, y = data(0, n=150, classes=classes, noise=2.0)
+    calls, left = [], []
+    error = KeyboardInterrupt if then in ("one", "two") else ZeroDivisionError
+
+    def kernel(A, B):
+        calls.extend([1] * (len(A) == 1 < len(B)))  # a row that is asked for in the middle
+        if left and len(calls) >= stop:
+            raise left.pop()
+        return RBF(gamma=0.5)(A, B)
+
+    options = {"cache_size": 1e-3, "tol": 1e-4} | ONCE
+    machine = OnlineSVC(Custom(kernel, psd=True), **options)
+    machine.partial_fit(X[:40], y[:40], classes=range(classes))
+    before, state = outcome(machine, X), machine.snapshot()
+    calls.clear()
+    left.extend([error] * (1 + (then == "two")))
+    with pytest.raises(error):
+        feed(machine, X[40:], y[40:], None if then == "an error in learn_one" else 110)
+    seen = machine.n_rounds_
+    left.clear()
+    if then == "an error":
+        assert outcome(machine, X) == before
+    elif then == "one":  # whole examples
+        assert 40 < seen < 150
+        assert outcome(OnlineSVC().resume(state).partial_fit(X[40:seen], y[40:seen]), X) == outcome(machine, X)
+    alpha, g, signs, _, rows, points = parts(machine)
+    assert (signs != 0).any(axis=0).all()
+    assert len(rows) == machine.n_kept_
+    np.testing.assert_allclose(alpha.sum(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(g[signs != 0], (signs - alpha @ RBF(gamma=0.5)(points))[signs != 0], atol=1e-12)
+    np.testing.assert_array_equal(points, X[rows])
+    machine.partial_fit(X[seen:], y[seen:]).finish()
+    assert (machine.dual_gap_ < 0.1).all()
 
 
 def test_an_interrupted_finish_keeps_a_machine_that_goes_on(monkeypatch):
