@@ -24,11 +24,8 @@ PUBLIC = [
     "NormaClassifier",
     "NormaOneClass",
     "NormaRegressor",
-<<<<<<< HEAD
     "OneClassSVM",
-=======
     "OnlineSVC",
->>>>>>> e9b8cf1 (OnlineSVC: the support vector machine that learns online)
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",
     "Perceptron",

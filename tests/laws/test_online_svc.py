@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.lasvm_oracles import SlowLasvm, best_objective, objective
 from reference.online_oracles import feed, targets
-from reference.svm_oracles import SlowLasvm, best_objective, objective
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from strategies import as_csr, seeds

@@ -411,7 +411,7 @@ class Learner(NamedTuple):
             case "NormaOneClass":
                 return SlowNorma(kernel, "novelty", rho=0.0, **o)
             case "OnlineSVC":
-                from reference.svm_oracles import SlowLasvm
+                from reference.lasvm_oracles import SlowLasvm
 
                 return SlowLasvm(kernel, **o)
         raise AssertionError(self)
