@@ -9,8 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn.svm
 from libsvm import svmutil
+from threadpoolctl import ThreadpoolController
 
 from onkel.kernels import RBF, Kernel, Polynomial, Sigmoid
+
+POOLS = ThreadpoolController()
 
 
 def with_int32(X: Any) -> Any:
@@ -26,7 +29,7 @@ def scikit_learn(kind: str, kernel: Kernel, X: Any, y: Any, *, tol: float, weigh
         machine.set_params(decision_function_shape="ovo")
     machine.fit(with_int32(X), y, sample_weight=weights)
     if weights is not None:  # its support_ counts rows of positive weight only
-        machine.support_ = np.flatnonzero(weights > 0)[machine.support_]
+        machine.support_ = np.flatnonzero(weights > 0)[machine.support_].astype(np.int32)
         np.testing.assert_array_equal(X[machine.support_], machine.support_vectors_)
     return machine
 
@@ -38,7 +41,8 @@ def libsvm(kind: str, kernel: Kernel, X: Any, y: Any, *, tol: float, **options: 
     flags = f"-q -s {KINDS[kind]} -e {tol} -m 500 -c {C} -n {nu} -p {epsilon} {flags_of(kernel)}"
     flags += "".join(f" -w{label} {weight}" for label, weight in options.get("class_weight", {}).items())
     targets = np.zeros(X.shape[0]) if kind == "OneClassSVM" else np.asarray(y, dtype=np.float64)[order]
-    model = svmutil.svm_train(targets, with_int32(X[order]), flags)
+    with POOLS.limit(limits=1, user_api="openmp"):  # on a busy machine LIBSVM's threads wait for each other
+        model = svmutil.svm_train(targets, with_int32(X[order]), flags)
     terms, flip = np.array(model.get_sv_coef()).reshape(model.l, max(1, model.nr_class - 1)).T, 1.0
     found = SimpleNamespace(support_=order[np.array(model.get_sv_indices(), dtype=int) - 1])
     if kind == "SVC":
@@ -56,7 +60,8 @@ def libsvm(kind: str, kernel: Kernel, X: Any, y: Any, *, tol: float, **options: 
     found.intercept_ = -flip * np.array([model.rho[i] for i in range(max(1, len(terms) * (len(terms) + 1) // 2))])
 
     def values(T: Any) -> np.ndarray:
-        _, _, scores = svmutil.svm_predict(np.zeros(T.shape[0]), with_int32(T), model, "-q")
+        with POOLS.limit(limits=1, user_api="openmp"):
+            _, _, scores = svmutil.svm_predict(np.zeros(T.shape[0]), with_int32(T), model, "-q")
         return flip * np.array(scores)
 
     found.decision_function = values

@@ -82,4 +82,6 @@ def test_onkel_and_libsvm_end_at_the_same_objective(first):
         )
         allowed = 1e-3 * np.abs(expected) + TOL * abs(ours.dual_coef_).sum()  # an objective may be 0
         assert (np.abs(found - expected) <= allowed).all(), (number, problem, found, expected)
-        np.testing.assert_allclose(np.ravel(ours.objective_), found, rtol=1e-6, atol=1e-9, err_msg=str(number))
+        told = np.ravel(ours.objective_)
+        rtol = 1e-6 if problem.X.dtype == np.float64 else 1e-4
+        np.testing.assert_allclose(told, found, rtol=rtol, atol=1e-9, err_msg=str(number))
