@@ -119,8 +119,11 @@ def test_predictions_and_one_vs_rest_values_are_those_of_scikit_learn(name, brea
     options = {"C": C, "break_ties": break_ties, "tol": TOL}
     theirs = sklearn.svm.SVC(**named(kernel), **options).fit(X, y)
     ours = SVC(kernel=kernel, **options).fit(X, y)
-    np.testing.assert_allclose(ours.decision_function(T), theirs.decision_function(T), atol=20 * TOL)
-    assert (ours.predict(T) == theirs.predict(T)).mean() > 0.998
+    pairs = sklearn.svm.SVC(**named(kernel), **options | {"break_ties": False}, decision_function_shape="ovo")
+    sure = (np.abs(pairs.fit(X, y).decision_function(T)) > 20 * TOL).all(axis=1)  # no vote hangs on tol
+    assert sure.mean() > 0.8  # of digits one in eight is close in one of its 45 pairs
+    np.testing.assert_allclose(ours.decision_function(T)[sure], theirs.decision_function(T)[sure], atol=20 * TOL)
+    np.testing.assert_array_equal(ours.predict(T)[sure], theirs.predict(T)[sure])
 
 
 @pytest.mark.parametrize("peer", PEERS)
@@ -209,8 +212,8 @@ def test_the_objective_is_the_published_one(name, dtype):
     exact = twin.objectives(machine, RBF(gamma), X, y)[0]
     assert machine.objective_[0] == pytest.approx(exact, rel=1e-9 if dtype == np.float64 else 1e-5)
     assert exact == pytest.approx(objective, rel=1e-6)
-    if support is not None:
-        assert len(machine.support_) == pytest.approx(support, rel=2e-3)
+    if support is not None:  # equal rows, of which a9a has many, share their α in any way
+        assert len(machine.support_) == pytest.approx(support, rel=5e-3)
 
 
 # ---------------------------------------------------------------- where others break
