@@ -56,7 +56,7 @@ class Pairs:
         return np.sort(both) if len(self.classes) == 2 else both
 
     def task(
-        self, a: int, b: int, high: NDArray[np.float64], past: Past | None, C: float
+        self, a: int, b: int, high: NDArray[np.float64], past: Past | None
     ) -> tuple[smo.Problem, NDArray[np.float64]]:
         """The problem of a pair, and β to begin with: 0, or that of an earlier fit, made feasible."""
         where = self.rows_of(a, b)
@@ -74,7 +74,7 @@ class Pairs:
         problem = smo.Problem(self.kernel, rows, np.arange(len(ends)), y, low, top, gram=share)
         if past is None:
             return problem, np.zeros(len(ends))
-        beta = y * past.alpha(self.classes[a], self.classes[b], where, C)
+        beta = y * past.alpha(self.classes[a], self.classes[b], where, high[where])
         return problem, smo.feasible(beta, low, top, 0.0)
 
     def _gram(self, a: int, b: int, out: NDArray) -> None:
@@ -106,23 +106,26 @@ class Pairs:
 
 
 class Past:
-    """The α of an earlier fit."""
+    """The α of an earlier fit, and their bounds, of all its rows."""
 
-    def __init__(self, classes: NDArray, model: Expansion | OneVsOne, counts: NDArray[np.int64], C: float) -> None:
-        self.classes, self.support, self.C = classes, model.rows, C
+    def __init__(
+        self, classes: NDArray, model: Expansion | OneVsOne, counts: NDArray[np.int64], high: NDArray[np.float64]
+    ) -> None:
+        self.classes, self.support, self.high, self.ends = classes, model.rows, high, np.cumsum(counts)
         self.coef = np.abs(model.coef if isinstance(model, OneVsOne) else model.coef.T)
-        self.ends = np.cumsum(counts)
 
-    def alpha(self, a: Any, b: Any, rows: NDArray[np.int64], C: float) -> NDArray[np.float64]:
-        """Of the pair of two classes, for some rows, scaled to another C; 0 for rows that were not there."""
-        alpha = np.zeros(1 + max(int(rows.max()), int(self.support.max(initial=0))))
+    def alpha(self, a: Any, b: Any, rows: NDArray[np.int64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of the pair of two classes, for some rows: what was at its bound is again, and rows that are new are at 0."""
+        size = max(int(rows.max(initial=0)) + 1, len(self.high))
+        alpha, bound = np.zeros(size), np.full(size, np.inf)
+        bound[: len(self.high)] = self.high
         for one, other in ((a, b), (b, a)):
             i, j = np.flatnonzero(self.classes == one), np.flatnonzero(self.classes == other)
             if len(i) and len(j):
                 where = slice(self.ends[i[0] - 1] if i[0] else 0, self.ends[i[0]])
                 alpha[self.support[where]] = self.coef[j[0] - (j[0] > i[0]), where]
-        scale = C / self.C if np.isfinite(C) and np.isfinite(self.C) else 1.0
-        found: NDArray[np.float64] = alpha[rows] * scale
+        at_bound = np.isfinite(high) & (alpha[rows] >= bound[rows]) & (bound[rows] > 0)
+        found: NDArray[np.float64] = np.where(at_bound, high, alpha[rows])
         return found
 
 

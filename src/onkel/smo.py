@@ -57,7 +57,7 @@ CALL_STEPS = 1 << 25  # steps × variables of one native call: about 0.05 s
 SHRINK = 0.7  # rows are left out when so few would be left, as a part of those before,
 PATIENCE = 2.0  # and when that would have saved so many times what it costs to take them back
 SHRUNK_BYTES = 256 << 20  # at most, of that copy
-EXACT_ROWS = 4096  # support vectors at a time in float64
+COPY_BYTES = 16 << 20  # of rows that are copied for a product, in float64 where they are
 TRUE = 1e-4  # relative error of the objective
 NEAR = 100.0  # times tol, and ten times the errors found there: rows with v this near to b get their f in float64
 
@@ -314,8 +314,9 @@ class _Run:
             return
         rows, place = np.unique(p.row[which], return_inverse=True)
         A = np.bincount(place, weights=by[which]).astype(np.float64)[:, None]
-        for start in range(0, len(rows), EXACT_ROWS):
-            part = slice(start, start + EXACT_ROWS)
+        step = _rows_in(COPY_BYTES, p.rows)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
             s = p.rows[rows[part]]
             if isinstance(s, VectorRows):
                 s = s.astype(x.dtype)
@@ -335,8 +336,7 @@ class _Run:
         counts[p.row[stays]] = True
         which = np.flatnonzero(counts)
         idle = len(self._which) - len(which)
-        small = len(which) * _bytes(p.rows) <= SHRUNK_BYTES
-        if len(which) > SHRINK * len(self._which) or not small:
+        if len(which) > min(SHRINK * len(self._which), _rows_in(SHRUNK_BYTES, p.rows)):
             return
         self._missed += idle * self._pushed
         if self._missed > PATIENCE * idle * np.count_nonzero(self.beta):
@@ -386,18 +386,22 @@ class _Run:
         """The f of some rows in float64; how wrong they were at most."""
         if len(rows) == 0:
             return 0.0
-        x = self.problem.rows[rows]
-        assert isinstance(x, VectorRows)
         f = np.zeros((len(rows), 1))
-        self._add(f, x.astype(np.dtype(np.float64)), np.flatnonzero(self.beta), self.beta)
+        step = _rows_in(COPY_BYTES, self.problem.rows)
+        for start in range(0, len(rows), step):
+            x = self.problem.rows[rows[start : start + step]]
+            assert isinstance(x, VectorRows)
+            part = f[start : start + step]
+            self._add(part, x.astype(np.dtype(np.float64)), np.flatnonzero(self.beta), self.beta)
         wrong = float(np.abs(f[:, 0] - self.f[rows]).max())
         self.f[rows] = f[:, 0]
         return wrong
 
 
-def _bytes(rows: Rows) -> float:
-    """Memory of a row, roughly."""
-    return 2.0 * rows.stored_values.nbytes / len(rows) if isinstance(rows, VectorRows) else 0.0
+def _rows_in(size: int, rows: Rows) -> int:
+    """How many rows, with room for their indices or for float64, take so many bytes."""
+    each = 2.0 * rows.stored_values.nbytes / len(rows) if isinstance(rows, VectorRows) else 8.0
+    return max(64, int(size / max(each, 1.0)))
 
 
 def _largest(values: NDArray[np.float64], of: NDArray[np.int64], count: int) -> NDArray[np.int64]:

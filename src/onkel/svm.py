@@ -126,6 +126,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- learning
 
+    _high: NDArray[np.float64]  # the bound of each row's α
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solves the machine of each pair of classes.
 
@@ -134,14 +136,14 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         with left_as_it_was(self):
             past = None
             if self.warm_start and hasattr(self, "model_"):
-                past = Past(self.classes_, self.model_, self.n_support_, self._fitted_C)
+                past = Past(self.classes_, self.model_, self.n_support_, self._high)
             rows, y, weights = self._come_in(X, y, sample_weight, "labels")
             index = self._classes(y, weights)
             kernel = self._resolve(rows)
-            high = self.C * weights * self.class_weight_[index]
+            high = self._high = _times(self.C, weights * self.class_weight_[index])
             compact = rows.compact() if isinstance(rows, VectorRows) else rows
             pairs = Pairs(self.classes_, index, weights, kernel, compact, self.cache_size * 1e6 / 2)
-            tasks = [partial(pairs.task, a, b, high, past, self.C) for a, b in pairs]
+            tasks = [partial(pairs.task, a, b, high, past) for a, b in pairs]
             solutions, interrupted = self._solve(tasks)
             self._report(solutions, interrupted is not None)
             self._tell(rows, index, pairs, solutions)
@@ -177,7 +179,6 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         self.n_iter_ = np.array([s.steps for s in solutions], dtype=np.int32)
         self.objective_ = np.array([s.objective for s in solutions])
         self.dual_gap_ = np.array([s.dual_gap for s in solutions])
-        self._fitted_C = float(self.C)
         self.model_: Expansion | OneVsOne = (
             Expansion(self.kernel_, self._support, self.support_, coef.T.copy(), self.intercept_)
             if k == 2
@@ -219,6 +220,11 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         V, coef = self.support_vectors_, self.dual_coef_
         parts = [coef[[b - 1]][:, of[a]] @ V[of[a]] + coef[[a]][:, of[b]] @ V[of[b]] for a, b in all_pairs(len(of))]
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
+
+
+def _times(C: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cᵢ; 0, not NaN, where an infinite C meets a weight of 0."""
+    return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
 
 
 class _OneMachine(SupportVectorMachine):

@@ -42,6 +42,9 @@ PROBABILITY = "of probability=True, which onkel does not have"
 PRIVATE = "sets a private attribute of LIBSVM's wrapper"
 UNCHECKED = "wants fit to take a kernel function that gives a matrix of the wrong shape, as LIBSVM's wrapper does"
 ALL_ROWS = "its kernel function is right only for k(X, X), which LIBSVM's wrapper asks for to predict, too"
+REFUSED = (
+    "wants the words of LIBSVM's wrapper after the fit; onkel refuses values whose variance is not finite before it"
+)
 LEFT_OUT = {
     "test_svm": {
         "test_linearsvr_fit_sampleweight": ANOTHER_ESTIMATOR,
@@ -64,6 +67,7 @@ LEFT_OUT = {
         "test_tweak_params": PRIVATE,
         "test_svc_raises_error_internal_representation": PRIVATE,
         "test_svr_errors": UNCHECKED,
+        "test_svc_nonfinite_params": REFUSED,
         "test_custom_kernel_not_array_input": ALL_ROWS,
     },
     "test_sparse": {
@@ -78,7 +82,7 @@ if VERSION >= (1, 9):
         "test_svc_nusvc_probA_probB_deprecated": PROBABILITY,
     }
 # How many of scikit-learn's test functions run here: a suite that shrinks would pass unseen.
-RUN = {(1, 6): (40, 13), (1, 9): (39, 13)}
+RUN = {(1, 6): (39, 13), (1, 9): (38, 13)}
 
 
 class Pointed(ast.NodeTransformer):
