@@ -209,7 +209,8 @@ class _Run:
         self.problem, self.tol, self.limits, self.shrinking = p, tol, limits, shrinking
         self.beta, self.f = np.zeros(len(p.z)), np.zeros(len(p.rows))
         self.steps = self.rounds = 0
-        self._most = min(len(p.z), max(2, math.isqrt(int(cache_bytes) // p.rows.dtype.itemsize) - 8))
+        fitting = math.isqrt(int(cache_bytes) // p.rows.dtype.itemsize) - 2 * BLOCK_STEP
+        self._most = min(len(p.z), max(2, fitting))
         self._make_room(WHOLE if len(p.z) <= WHOLE else WORKING)
         self._set = np.empty(0, dtype=np.int64)
         self._live: NDArray[np.bool_] | None = None  # which variables count, where rows are left out
