@@ -382,14 +382,13 @@ def assert_same_answer_at(first, second, tol: float) -> None:
     assert objectives[0] == pytest.approx(objectives[1], abs=tol * first[0].C.sum())
 
 
-@given(valid, sizes, seeds, st.sampled_from([0.01, 1.0, 50.0]), st.sampled_from([0.01, 1.0, 50.0]))
-def test_a_warm_start_never_changes_the_answer(kernel, n, seed, before, C):
-    """Whatever was fitted before: other labels, other weights, fewer rows, another penalty."""
-    X, y, _, weights = draw(kernel, n, seed)
-    rng = np.random.default_rng(seed)
+@given(valid, sizes, seeds, penalties, penalties, st.sampled_from([0.5, 1.0, 2.0]), st.integers(2, 4))
+def test_a_warm_start_never_changes_the_answer(kernel, n, seed, before, C, share, classes):
+    """Whatever was fitted before: other labels, other classes, other weights, fewer rows or more, another penalty."""
+    X, y, _, weights = draw(kernel, n, seed, classes)
+    others = np.concatenate([X, X[::-1]])[: max(4, int(share * n))]
     machine = SVC(kernel=kernel, C=before, tol=TOL, warm_start=True)
-    some = max(2, n // 2)
-    machine.fit(X[:some], np.concatenate([[0, 1], rng.integers(0, 2, some - 2)]))
+    machine.fit(others, np.arange(len(others)) % (2 + seed % 3))
     machine.set_params(C=C).fit(X, y, weights)
     assert_solved(machine, machines(machine, kernel, X, y, C * weights))
 
@@ -397,11 +396,12 @@ def test_a_warm_start_never_changes_the_answer(kernel, n, seed, before, C):
 # ---------------------------------------------------------------- Ctrl-C
 
 
+@pytest.mark.parametrize("share", [0.0, 1.0])
 @pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
-def test_an_interrupted_fit_leaves_a_usable_model(estimator):
+def test_an_interrupted_fit_leaves_a_usable_model(estimator, share):
     X, labels, numbers = hard(600)
     rbf, y = RBF(gamma=0.5), numbers if estimator is SVR else labels
-    left = [X.shape[0] ** 2]  # kernel values until Ctrl-C
+    left = [share * X.shape[0] ** 2]  # kernel values until Ctrl-C
 
     def function(A, B):
         left[0] -= len(A) * len(B)
@@ -415,7 +415,7 @@ def test_an_interrupted_fit_leaves_a_usable_model(estimator):
     with pytest.raises(KeyboardInterrupt):
         machine.fit(X, y)
     left[0] = 1 << 60
-    assert len(machine.support_) > 0
+    assert (len(machine.support_) > 0) or share == 0
     assert_usable(machine, rbf, X, y, options.get("C", 1.0))
 
 

@@ -330,3 +330,14 @@ def test_regression_of_a_constant_and_of_equal_points(C):
     y = np.array([0.0, 1.0, 2.0, 10.0, 11.0])
     equal = SVR(gamma=1.0, C=C, epsilon=0.0).fit(np.ones((5, 1)), y)
     np.testing.assert_allclose(equal.predict(np.ones((5, 1))), 2.0, atol=2e-3)  # the median
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+def test_kernel_values_that_overflow_are_refused(estimator, kernel, dtype):
+    """As scikit-learn refuses them, rather than with a model of nothing."""
+    X = (np.finfo(dtype).max * np.random.default_rng(0).uniform(size=(10, 2))).astype(dtype)
+    with pytest.raises(ValueError, match="not finite"):
+        estimator(kernel=kernel, gamma=1.0, time_limit=5.0).fit(X, np.arange(10) % 2)
