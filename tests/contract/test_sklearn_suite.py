@@ -42,9 +42,7 @@ PROBABILITY = "of probability=True, which onkel does not have"
 PRIVATE = "sets a private attribute of LIBSVM's wrapper"
 UNCHECKED = "wants fit to take a kernel function that gives a matrix of the wrong shape, as LIBSVM's wrapper does"
 ALL_ROWS = "its kernel function is right only for k(X, X), which LIBSVM's wrapper asks for to predict, too"
-REFUSED = (
-    "wants the words of LIBSVM's wrapper after the fit; onkel refuses values without a finite variance before it"
-)
+REFUSED = "wants the words of LIBSVM's wrapper after the fit; onkel refuses values without a finite variance before it"
 LEFT_OUT = {
     "test_svm": {
         "test_linearsvr_fit_sampleweight": ANOTHER_ESTIMATOR,
