@@ -127,7 +127,7 @@ class SupportVectorMachine(OwnKernel):
 
     def _report(self, solutions: Sequence[smo.Solution], interrupted: bool) -> None:
         """Refuses solutions that are no numbers; sets `fit_status_`, and tells of a limit that was met."""
-        if not all(np.isfinite(s.beta).all() and math.isfinite(s.b) for s in solutions):
+        if not all(np.isfinite(s.beta).all() and math.isfinite(s.b + s.objective) for s in solutions):
             raise ValuesError(
                 "The dual coefficients or intercepts are not finite. The input data may contain large values and need "
                 "to be preprocessed."
@@ -185,24 +185,38 @@ class _Falling:
 def _solve_many(
     tasks: Sequence[Task], workers: int, options: dict[str, Any], limits: smo.Limits, progress: Any
 ) -> tuple[list[smo.Solution], KeyboardInterrupt | None]:
-    """Problems side by side, each in one thread."""
+    """Problems side by side, each in one thread; with one worker one after the other, here."""
+    found: list[smo.Solution] = []
+    interrupted, gap = None, 0.0
+
+    def tell(solution: smo.Solution) -> None:
+        nonlocal gap
+        found.append(solution)
+        gap += solution.dual_gap
+        progress(len(found), f"duality gap {gap:.3g} in {len(found)} of {len(tasks)} pairs of classes")
+
+    if workers == 1:
+        for task in tasks:
+            tell(smo.solve(*task(), **options))
+            if found[-1].interrupted is not None:  # the others end at once, with what they have
+                interrupted = found[-1].interrupted
+                limits.told.set()
+        return found, interrupted
 
     def solved(task: Task) -> smo.Solution:
         with threads(1):
             return smo.solve(*task(), **options)
 
-    interrupted, gap = None, 0.0
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(solved, task) for task in tasks]
-        while True:
-            try:
-                for done, future in enumerate(as_completed(futures)):
-                    gap += future.result().dual_gap
-                    progress(done + 1, f"duality gap {gap:.3g} in {done + 1} of {len(tasks)} pairs of classes")
-                break
-            except KeyboardInterrupt as stop:  # all end soon, with what they have
-                interrupted = stop
-                limits.told.set()
+        try:
+            for future in as_completed(futures):
+                tell(future.result())
+        except BaseException as stop:  # all end soon, with what they have
+            limits.told.set()
+            if not isinstance(stop, KeyboardInterrupt):
+                raise
+            interrupted = stop
     return [future.result() for future in futures], interrupted
 
 

@@ -50,6 +50,7 @@ from onkel.kernels.tiles import add_scores, fill
 __all__ = ["Limits", "Problem", "Solution", "feasible", "solve"]
 
 WORKING = 2048  # variables of a working set, twice as many where more than these are between their bounds
+LEAST = 16  # whatever the cache
 WHOLE = 4096  # up to so many variables are one working set
 INNER = 0.3  # a working set is left when its violation has fallen to this part of what it was
 BLOCK_STEP = 32  # of the length of a row: engine.h, kBlockStep
@@ -177,8 +178,8 @@ def solve(
     """The β of least objective, from a feasible one; the best so far where a limit or Ctrl-C ends it."""
     run = _Run(problem, tol, cache_bytes, limits, shrinking)
     converged, interrupted = False, None
+    run.begin(beta)  # a Ctrl-C before there is anything to keep goes on
     try:
-        run.begin(beta)
         while not converged:
             now = run.slopes()
             if told is not None:
@@ -209,8 +210,11 @@ class _Run:
         self.problem, self.tol, self.limits, self.shrinking = p, tol, limits, shrinking
         self.beta, self.f = np.zeros(len(p.z)), np.zeros(len(p.rows))
         self.steps = self.rounds = 0
-        fitting = math.isqrt(int(cache_bytes) // p.rows.dtype.itemsize) - 2 * BLOCK_STEP
-        self._most = min(len(p.z), max(2, fitting))
+        values = int(cache_bytes) // p.rows.dtype.itemsize
+        if len(p.z) > len(p.rows):  # those of the rows, and those of the variables
+            values = 4 * values // 5
+        fitting = math.isqrt(values) - 2 * BLOCK_STEP
+        self._most = min(len(p.z), max(LEAST, fitting))
         self._make_room(WHOLE if len(p.z) <= WHOLE else WORKING)
         self._set = np.empty(0, dtype=np.int64)
         self._live: NDArray[np.bool_] | None = None  # which variables count, where rows are left out
@@ -249,12 +253,22 @@ class _Run:
     def _fill(self, K: NDArray) -> None:
         """The kernel values of the working set."""
         p = self.problem
-        whole = len(self._set) == len(p.rows) == len(self.beta)
-        if whole and p.gram is not None:
-            p.gram(K)
+        if len(self._set) == len(p.rows) == len(self.beta):
+            if p.gram is not None:
+                p.gram(K)
+            else:
+                fill(p.kernel, p.rows, p.rows, K, kept=False)
             return
-        chosen = p.rows if whole else p.rows[p.row[self._set]]
-        fill(p.kernel, chosen, chosen, K, kept=False)
+        which, place = np.unique(p.row[self._set], return_inverse=True)
+        if len(which) == len(place):
+            chosen = p.rows[p.row[self._set]]
+            fill(p.kernel, chosen, chosen, K, kept=False)
+            return
+        chosen = p.rows if len(which) == len(p.rows) else p.rows[which]
+        once = np.empty((len(which), len(which)), dtype=K.dtype)  # of rows that are there twice
+        fill(p.kernel, chosen, chosen, once, kept=False)
+        for i, row in enumerate(place):
+            np.take(once[row], place, out=K[i])
 
     def _make_room(self, size: int) -> None:
         """For the kernel values of a working set."""
@@ -372,7 +386,7 @@ class _Run:
             wrong = self._correct(rows)
             self._wrong = max(self._wrong, wrong)
             done[rows] = True
-            if 10 * wrong <= near:
+            if not 10 * wrong > near:  # also where it is no number
                 return self.slopes().violation <= self.tol
             near = 10 * wrong
 

@@ -415,6 +415,9 @@ def test_an_interrupted_fit_leaves_a_usable_model(estimator, share):
     with pytest.raises(KeyboardInterrupt):
         machine.fit(X, y)
     left[0] = 1 << 60
+    if share == 0 and estimator is OneClassSVM:  # Σα = νn needs a kernel value to be known: nothing was learned
+        assert not hasattr(machine, "support_")
+        return
     assert (len(machine.support_) > 0) or share == 0
     assert_usable(machine, rbf, X, y, options.get("C", 1.0))
 
