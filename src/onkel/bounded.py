@@ -126,7 +126,7 @@ class Bounded:
         self.ledger, self.rounds = Window(window), 0
         self.model: Any = None  # what the estimator last made of this state
         self._settings = self._native_settings()
-        self._one: tuple[NDArray, ...] | None = None  # room for the numbers of one example
+        self._one: tuple[Memory, NDArray[np.float64], NDArray[np.float64]] | None = None  # room for one example
 
     def _native_settings(self) -> tuple[Any, ...] | None:
         """Rule, policy and numbers as the core takes them; None where it does not know them."""
@@ -222,10 +222,8 @@ class Bounded:
         b, budget = len(x), self.policy.budget
         memory, base = self._memory(x)
         F, steps = np.empty((b, self.machines)), np.empty((b, self.machines))
-        if self._settings is not None:
-            any_taken = self._pass(memory.K, memory.own, memory.A, memory.squares, memory.holds, base, y, w, F, steps)
-        else:
-            any_taken = self._learn_here(memory, base, y, w, F, steps)
+        run = self._learn_here if self._settings is None else self._pass
+        any_taken = run(memory, base, y, w, F, steps)
         self.rounds += b
         if not any_taken:
             return F
@@ -249,20 +247,20 @@ class Bounded:
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray
     ) -> NDArray[np.float64]:
         """The same for one example under a budget, on arrays that are there already."""
-        if self._one is None or self._one[0].dtype != x.dtype or self._one[3].shape[1] != self.machines:
-            memory, _ = self._memory(x)
-            self._one = memory.K, memory.own, memory.holds, np.empty((1, self.machines)), np.empty((1, self.machines))
-        K, own, holds, F, steps = self._one
+        # the weights are others after `back_to` and `set_machines`
+        if self._one is None or self._one[0].A is not self.A or self._one[0].K.dtype != x.dtype:
+            self._one = self._memory(x)[0], np.empty((1, self.machines)), np.empty((1, self.machines))
+        memory, F, steps = self._one
         size = int(self.places[0])
         if size:
             assert self.slots.rows is not None
-            self.kernel._gram(x, self.slots.rows, K[:, :size])
-        own[0, 0] = self.kernel._diag(x)[0]
-        taken = self._pass(K, own, self.A, self.squares, holds, None, y, w, F, steps)
+            self.kernel._gram(x, self.slots.rows, memory.K[:, :size])
+        memory.own[0, 0] = self.kernel._diag(x)[0]
+        taken = self._pass(memory, None, y, w, F, steps)
         self.rounds += 1
         if taken:
-            slot = int(holds.argmax())
-            holds[slot] = -1
+            slot = int(memory.holds.argmax())
+            memory.holds[slot] = -1
             self.ledger.add(steps, np.array([self.rounds]), numbers)
             self.slots.put_one(slot, x)
             self.numbers_of[slot] = numbers[0]
@@ -270,11 +268,7 @@ class Bounded:
 
     def _pass(
         self,
-        K: NDArray,
-        own: NDArray,
-        A: NDArray[np.float64],
-        squares: NDArray[np.float64],
-        holds: NDArray[np.int64],
+        memory: Memory,
         base: NDArray[np.float64] | None,
         y: NDArray[np.float64],
         w: NDArray[np.float64],
@@ -284,12 +278,12 @@ class Bounded:
         """The pass in the core; whether any row was put into a slot."""
         assert self._settings is not None
         rule, policy, numbers, root_schedule, intercept = self._settings
-        places, random, t = self.places, self.random, self.rounds
+        m, t = memory, self.rounds
         # fmt: off
         return _native.online_pass(
             rule, policy, numbers, root_schedule, intercept,
-            K, own, self.among, A, squares, holds, base,
-            self.squared, self.state, places, random,
+            m.K, m.own, m.among, m.A, m.squares, m.holds, base,
+            m.squared, m.numbers, m.places, m.random,
             y, w, self.margin, self.offset, t, F, steps, self.counts,
         )
         # fmt: on
