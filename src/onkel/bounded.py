@@ -12,6 +12,7 @@ Without a budget the slots are the part's own, and the support of the parts befo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from onkel.kernels.tiles import fill
 from onkel.ledger import Window
 from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
 
-__all__ = ["Bounded", "Slots", "as_targets", "parts_of"]
+__all__ = ["Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
 
 CHUNK = 512  # rows that are learned on one set of kernel values
 SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
@@ -40,6 +41,21 @@ def as_targets(y: NDArray) -> NDArray[np.float64]:
     if not y.all():
         targets[y == 0] = np.nan
     return targets
+
+
+def in_parts(
+    size: int,
+    learn: Callable[[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]],
+    x: Rows,
+    y: NDArray[np.float64],
+    w: NDArray[np.float64],
+    numbers: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Learns from `size` examples at a time; the scores of all."""
+    if len(x) <= size:
+        return learn(x, y, w, numbers)
+    parts = [slice(start, start + size) for start in range(0, len(x), size)]
+    return np.concatenate([learn(x[part], y[part], w[part], numbers[part]) for part in parts])
 
 
 def parts_of(learner: Any) -> dict[str, Any]:
@@ -213,10 +229,7 @@ class Bounded:
         y = as_targets(y)
         if len(x) == 1 and self.policy.budget is not None and self._settings is not None:
             return self._learn_one(x, y, w, numbers)
-        if len(x) <= CHUNK:
-            return self._learn(x, y, w, numbers)
-        parts = [slice(start, start + CHUNK) for start in range(0, len(x), CHUNK)]
-        return np.concatenate([self._learn(x[part], y[part], w[part], numbers[part]) for part in parts])
+        return in_parts(CHUNK, self._learn, x, y, w, numbers)
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, budget = len(x), self.policy.budget

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count
-from onkel.bounded import CHUNK, Slots, as_targets, parts_of
+from onkel.bounded import CHUNK, Slots, as_targets, in_parts, parts_of
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
@@ -116,10 +116,7 @@ class Projected:
         y = as_targets(y)
         if len(x) == 1:
             return self._learn_one(x, y, w, numbers)
-        if len(x) <= CHUNK:
-            return self._learn(x, y, w, numbers)
-        parts = [slice(start, start + CHUNK) for start in range(0, len(x), CHUNK)]
-        return np.concatenate([self._learn(x[part], y[part], w[part], numbers[part]) for part in parts])
+        return in_parts(CHUNK, self._learn, x, y, w, numbers)
 
     def _learn_one(
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray
