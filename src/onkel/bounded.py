@@ -129,7 +129,8 @@ class Bounded:
         self._first_margin = margin
         slots = policy.budget or 0
         self.slots, self.past = Slots(), Support(machines)
-        self.numbers_of = np.empty(slots, dtype=np.int64)  # which row of the data is in each slot
+        self.numbers_of = np.empty(slots, dtype=np.int64)  # which row of the data is in each slot,
+        self.entered = np.empty(slots, dtype=np.int64)  # and since which round
         self.A = np.zeros((machines, slots))
         self.squares = np.zeros(slots)
         self.among: NDArray | None = None
@@ -166,13 +167,12 @@ class Bounded:
         return int(self.places[0]) + len(self.past)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
-        """The support, its weights (m, machines), and which rows of the data it is."""
+        """The support, the oldest first, its weights (m, machines), and which rows of the data it is."""
         size = int(self.places[0])
         scale, spread = self.state[0], self.state[1]
         if self.policy.budget is None:
             return self.past.all_rows(), scale * spread * self.past.coef, self.past.numbers.copy()
-        # the oldest first
-        order = (self.places[1] + np.arange(size)) % size if size == self.A.shape[1] else np.arange(size)
+        order = np.argsort(self.entered[:size])
         rows = None if self.slots.rows is None or size == 0 else self.slots.rows[order]
         return rows, np.ascontiguousarray(scale * self.A[:, order].T), self.numbers_of[order]
 
@@ -254,6 +254,7 @@ class Bounded:
         else:
             self.slots.put(taken, new)
             self.numbers_of[taken] = numbers[rows]
+            self.entered[taken] = self.rounds - b + 1 + rows
         return F
 
     def _learn_one(
@@ -276,7 +277,7 @@ class Bounded:
             memory.holds[slot] = -1
             self.ledger.add(steps, np.array([self.rounds]), numbers)
             self.slots.put_one(slot, x)
-            self.numbers_of[slot] = numbers[0]
+            self.numbers_of[slot], self.entered[slot] = numbers[0], self.rounds
         return F.copy()
 
     def _pass(

@@ -336,10 +336,12 @@ class Support:
             self.blocks[-1].truncate(last)
 
     def merge(self) -> None:
-        """Makes one vector of those that are the same row."""
+        """Makes one vector of those that are the same row, in the place of the first of them."""
         numbers, first, place = np.unique(self.numbers, return_index=True, return_inverse=True)
         if len(numbers) == len(self):
             return
+        order = np.argsort(first)
+        numbers, first, place = numbers[order], first[order], np.argsort(order)[place]
         coef, moment = np.zeros((2, len(numbers), self.coef.shape[1]))
         np.add.at(coef, place, self.coef)
         np.add.at(moment, place, self.moment)

@@ -63,7 +63,10 @@ class InSlots(KernelDoor):
 
     @property
     def support_(self) -> NDArray[np.int64]:
-        """Which rows of the data the support vectors are, the oldest first; one learned twice is in it twice."""
+        """Which rows of the data the support vectors are, in the order in which they entered.
+
+        Under a budget a row that was learned twice may be in it twice; without one it is where it first came.
+        """
         check_is_fitted(self, "_learner")
         found: NDArray[np.int64] = self._learner.support()[2].copy()
         return found

@@ -110,6 +110,31 @@ def test_the_support_is_never_larger_than_the_budget(learner, seed, classes, bud
 
 
 @every_learner
+@pytest.mark.parametrize("chunk", [None, 1, 7, 64, 1000])
+@given(seeds, st.sampled_from([2, 3]))
+@settings(max_examples=5)
+def test_the_support_is_in_the_order_in_which_it_entered(learner, chunk, seed, classes):
+    X, y = data(learner, seed, n=130, classes=classes)
+    estimator = feed(learner.make(), X[:80], y[:80], chunk, classes=range(classes))
+    for one in (estimator, learner.make().resume(estimator.snapshot())):
+        feed(one, X[80:], y[80:], chunk or 1, classes=range(classes))
+        assert (np.diff(one.support_) > 0).all()  # rows are numbered as they come
+
+
+@every_learner
+@given(seeds, st.sampled_from([2, 3]))
+@settings(max_examples=5)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_support_is_in_the_order_in_which_it_entered_also_where_rows_are_not(learner, seed, classes):
+    X, y = data(learner, seed, n=130, classes=classes)
+    unlimited = learner.options.get("budget") is None  # then a row is in it once, however often it was learned
+    estimator = learner.make(shuffle=True, random_state=seed, max_iter=3 if unlimited else 1)
+    estimator.fit(X) if learner.task == "novelty" else estimator.fit(X, y)
+    support, learned = estimator.support_.tolist(), dict.fromkeys(estimator.mistakes_["row"].tolist())
+    assert support == [row for row in learned if row in support]
+
+
+@every_learner
 @given(seeds, st.sampled_from([1, 20, 1000]), st.sampled_from([2, 3]))
 @settings(max_examples=10)
 def test_a_resumed_learner_goes_on_bit_for_bit(learner, seed, chunk, classes):
