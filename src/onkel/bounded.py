@@ -24,12 +24,14 @@ from onkel.dual import GrowingRows, Support, joined
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, VectorRows
 from onkel.kernels.tiles import fill
+from onkel.kernels.vector import is_small
 from onkel.ledger import Window
 from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
 
 __all__ = ["Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
 
-CHUNK = 512  # rows that are learned on one set of kernel values
+CHUNK = 512  # rows that are learned on one set of kernel values,
+SMALL_CHUNK = 256  # where their products are small
 SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
 
 
@@ -229,7 +231,13 @@ class Bounded:
         y = as_targets(y)
         if len(x) == 1 and self.policy.budget is not None and self._settings is not None:
             return self._learn_one(x, y, w, numbers)
-        return in_parts(CHUNK, self._learn, x, y, w, numbers)
+        return in_parts(self._chunk_of(x), self._learn, x, y, w, numbers)
+
+    def _chunk_of(self, x: Rows) -> int:
+        """Of how many rows a part is best: few, unless each part's products have to start a second thread."""
+        others = max(SMALL_CHUNK, self.A.shape[1])  # with itself and with the slots
+        few = isinstance(x, VectorRows) and is_small(SMALL_CHUNK, others, x.n_features)
+        return SMALL_CHUNK if few else CHUNK
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, budget = len(x), self.policy.budget

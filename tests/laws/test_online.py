@@ -81,8 +81,9 @@ def test_a_chunked_pass_equals_its_samples_one_by_one(learner, chunk, seed, clas
 
 
 @every_learner
-def test_chunks_larger_than_any_tile_are_loops_too(learner):
-    X, y = data(learner, 1, n=2500)
+@pytest.mark.parametrize("d", [3, 20])  # of many features more rows are taken at a time
+def test_chunks_larger_than_any_tile_are_loops_too(learner, d):
+    X, y = data(learner, 1, n=2500, d=d)
     chunked = feed(learner.make(), X, y, 2200, classes=[0, 1])
     single = feed(learner.make(), X, y, None, classes=[0, 1])
     assert_same(learner, chunked, single, X[:100], 1e-7)

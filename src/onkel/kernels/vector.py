@@ -79,6 +79,11 @@ def _inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values != 0)
 
 
+def is_small(n: int, m: int, n_features: int) -> bool:
+    """Whether a product of n rows with m is done by one thread; a value's map counts as 16 multiply-adds."""
+    return n * m * (n_features + 16) <= SMALL_PRODUCT
+
+
 def product(
     form: Form,
     x: VectorRows,
@@ -92,7 +97,7 @@ def product(
     op, n = form.op, len(x)
     if op is Op.DISTANCE and x.n_features <= DIRECT_FEATURES:
         op = Op.DIRECT
-    threads = thread_count() if n * len(z) * (x.n_features + 16) > SMALL_PRODUCT else 1
+    threads = 1 if is_small(n, len(z), x.n_features) else thread_count()
     sparse = op in SPARSE_OPS and x.is_sparse()
     right, held = z.keep(RightKey(op, sparse), lambda: _right(op, z, sparse))
     if sparse:
