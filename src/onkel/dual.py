@@ -150,11 +150,8 @@ class Epochs:
             stop = min(start + chunk, self.n)
             positions = np.arange(start, stop) if visit is None else visit[start:stop]
             self._chunk(positions, slice(start, stop) if visit is None else positions)
-            front = stop if self.epoch == 1 else 0
-            if front < self.n:
-                self._push(front, len(self._waiting) if stop == self.n else 0)
+            self._push(stop if self.epoch == 1 else 0, len(self._waiting) if stop == self.n else 0)
             progress(stop)
-        self._push(self.n if self.epoch == 1 else 0, len(self._waiting))
         self.complete = self.epoch > 1
         return len(self.ledger) - before
 
@@ -190,10 +187,10 @@ class Epochs:
         self.rounds += len(positions)
         erred = np.flatnonzero(steps.any(axis=1))
         if self.epoch > 1 and len(erred):  # those whose columns are kept need not wait
-            known = self._column_of[positions[erred]] >= 0
-            if known.any():
-                self._add(positions[erred[known]], steps[erred[known]], slice(0, self.n))
-            erred = erred[~known]
+            kept = self._column_of[positions[erred]] >= 0
+            if kept.any():
+                self._add_kept(positions[erred[kept]], steps[erred[kept]])
+            erred = erred[~kept]
         if len(erred):
             self._due = x[erred] if self._due is None else joined([self._due, x[erred]])
             self._waiting = np.concatenate([self._waiting, positions[erred]])
@@ -215,31 +212,27 @@ class Epochs:
     def _make_up(self) -> None:
         """Before a second epoch: the first one's pushes to the rows that had been visited."""
         for who, A, front in self._pushed:
-            self._add(who, A, slice(0, front))
+            self._add(who, A, slice(0, front), self.rows[who])
         self._pushed.clear()
 
-    def _add(self, who: NDArray[np.int64], A: NDArray[np.float64], where: slice, s: Rows | None = None) -> None:
-        """scores[:, where] += A' k(who, rows[where]); s, where it is at hand, are the rows of `who`.
+    def _add_kept(self, who: NDArray[np.int64], A: NDArray[np.float64]) -> None:
+        """scores += A' k(who, rows), by columns that are kept."""
+        if self.bias:
+            self.scores += self.bias * A.sum(axis=0)[:, None]
+        _native.add_columns(self._columns, self._column_of[who], A, self.scores, thread_count())
 
-        Whole columns are kept while there is room. In the first epoch they come in two parts, and
+    def _add(self, who: NDArray[np.int64], A: NDArray[np.float64], where: slice, s: Rows) -> None:
+        """scores[:, where] += A' k(s, rows[where]); s are the rows of `who`, whose columns are not kept.
+
+        From now on they are, while there is room. In the first epoch columns come in two parts, and
         fresh memory costs more than computing twice, so that keeping begins with the second.
         """
         scores = self.scores[:, where]
         if self.bias:
             scores += self.bias * A.sum(axis=0)[:, None]
-        column = self._column_of[who]
-        known = column >= 0
-        if known.any():
-            _native.add_columns(
-                self._columns[:, where], column[known], np.ascontiguousarray(A[known]), scores, thread_count()
-            )
-        fresh, A = who[~known], np.ascontiguousarray(A[~known])
-        if len(fresh) == 0:
-            return
-        s = self.rows[fresh] if s is None or known.any() else s
-        if self.epoch > 1 and self._kept + len(fresh) <= len(self._columns):
-            place = slice(self._kept, self._kept + len(fresh))
-            self._column_of[fresh] = np.arange(place.start, place.stop)
+        if self.epoch > 1 and self._kept + len(who) <= len(self._columns):
+            place = slice(self._kept, self._kept + len(who))
+            self._column_of[who] = np.arange(place.start, place.stop)
             self._kept = place.stop
             add_scores(self.kernel, self.rows, s, A, scores.T, values=self._columns[place].T)
         else:
