@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
+from contract.bad_calls import BAD_CALLS, BAD_CLASSES, BAD_LABELS, BAD_NUMBERS, BAD_TARGETS, BAD_X, BAD_Y
 from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -36,7 +37,7 @@ from onkel import (
 )
 from onkel import budget as budgets
 from onkel.bounded import Bounded
-from onkel.errors import GramError, InputError, KindError, OnkelError, ParameterError, ShapeError, ValuesError
+from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
 from onkel.rules import Regularised, Rule
 from onkel.snapshot import Snapshot
@@ -363,39 +364,6 @@ def test_cross_validation_of_a_precomputed_matrix_cuts_its_rows_and_columns():
 # ---------------------------------------------------------------- bad input
 
 
-def with_one(value, X):
-    X = X.copy()
-    X[3, 1] = value
-    return X
-
-
-BAD_X = {
-    "nan": (lambda X, y: (with_one(np.nan, X), y), "Input X contains NaN"),
-    "inf": (lambda X, y: (with_one(np.inf, X), y), "Input X contains infinity"),
-    "1-D X": (lambda X, y: (X[:, 0], y), "Expected 2D array, got 1D array instead"),
-    "3-D X": (lambda X, y: (X[None], y), "dim 3"),
-    "strings": (lambda X, y: (np.full(X.shape, "a"), y), "could not convert string to float|dtype"),
-    "complex": (lambda X, y: (X + 1j, y), "Complex data not supported"),
-    "empty": (lambda X, y: (X[:0], None if y is None else y[:0]), "Found array with 0 sample"),
-    "no columns": (lambda X, y: (X[:, :0], y), "0 feature"),
-}
-BAD_Y = {
-    "short y": (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
-    "2-D y": (lambda X, y: (X, np.c_[y, y]), "y should be a 1d array"),
-    "nan y": (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.nan, y)), "Input y contains NaN"),
-    "no y": (lambda X, y: (X, None), "requires y to be passed, but the target y is None"),
-}
-BAD_LABELS = {
-    "continuous y": (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type: continuous"),
-    "mixed y": (
-        lambda X, y: (X, np.array(["a", *y[1:].tolist()], dtype=object)),
-        r"y must hold labels of one kind, all numbers or all strings; got 'a' \(str\) and 1 \(int\)\. Make them alike",
-    ),
-}
-BAD_NUMBERS = {
-    "words for y": (lambda X, y: (X, np.full(len(y), "a")), "could not convert string|dtype|numeric"),
-    "infinite y": (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.inf, y)), "Input y contains infinity"),
-}
 BAD_DATA = [
     *((cls, *case) for cls in ALL for case in BAD_X.items()),
     *((cls, *case) for cls in (*CLASSIFIERS, *REGRESSORS) for case in BAD_Y.items()),
@@ -421,91 +389,6 @@ def test_bad_data_is_refused_and_changes_nothing(cls, name, case, learn):
     assert vars(fresh) == vars(new(cls))
 
 
-def some(y, value):
-    """A target for each kind of estimator."""
-    return None if y is None else value
-
-
-BAD_CALLS = {
-    "width": (lambda m, X, y: m.partial_fit(np.c_[X, X], y), ValueError, "X has 4 features, but .* is expecting 2"),
-    "width csr": (lambda m, X, y: m.partial_fit(sp.csr_array(np.c_[X, X]), y), ValueError, "X has 4 features"),
-    "negative weight": (
-        lambda m, X, y: m.partial_fit(X, y, sample_weight=np.where(np.arange(len(X)) == 3, -1.0, 1.0)),
-        ValuesError,
-        "sample_weight must be >= 0; got -1",
-    ),
-    "negative weight in fit": (
-        lambda m, X, y: m.fit(X, y, sample_weight=np.where(np.arange(len(X)) == 3, -1.0, 1.0)),
-        ValuesError,
-        "sample_weight must be >= 0; got -1",
-    ),
-    "no weight": (
-        lambda m, X, y: m.fit(X, y, sample_weight=np.zeros(len(X))),
-        ValuesError,
-        "sample_weight must have a positive weight; got zeros only",
-    ),
-    "no weight in partial_fit": (
-        lambda m, X, y: m.partial_fit(X, y, sample_weight=np.zeros(len(X))),
-        ValuesError,
-        "sample_weight must have a positive weight; got zeros only",
-    ),
-    "too few weights": (lambda m, X, y: m.fit(X, y, sample_weight=[1.0, 2.0]), ValueError, "sample_weight.shape"),
-    "nan weight": (
-        lambda m, X, y: m.fit(X, y, sample_weight=np.full(len(X), np.nan)),
-        ValueError,
-        "Input sample_weight contains NaN",
-    ),
-    "long x": (
-        lambda m, X, y: m.learn_one([1.0, 2.0, 3.0], some(y, 1)),
-        ShapeError,
-        r"trained on 2 features, so x must have shape \(2,\); got \(3,\)",
-    ),
-    "scalar x": (lambda m, X, y: m.learn_one(1.0, some(y, 1)), ShapeError, r"x must have shape \(2,\); got \(\)"),
-    "two x": (lambda m, X, y: m.learn_one(X[:2], some(y, 1)), ShapeError, r"x must have shape \(2,\); got \(2, 2\)"),
-    "long sparse x": (
-        lambda m, X, y: m.learn_one(sp.csr_array([[1.0, 2.0, 3.0]]), some(y, 1)),
-        ShapeError,
-        r"one row of shape \(1, 2\); got \(1, 3\)",
-    ),
-    "nan x": (lambda m, X, y: m.learn_one([1.0, np.nan], some(y, 1)), ValuesError, "x must be finite; got NaN or inf"),
-    "inf x": (lambda m, X, y: m.learn_one([np.inf, 0.0], some(y, 1)), ValuesError, "x must be finite; got NaN or inf"),
-    "nan sparse x": (lambda m, X, y: m.learn_one(sp.csr_array([[1.0, np.nan]]), 1), ValueError, "finite|NaN"),
-    "string x": (lambda m, X, y: m.learn_one(["a", "b"], some(y, 1)), ValueError, "could not convert string to float"),
-    "a dict": (lambda m, X, y: m.learn_one({"a": 1.0}, some(y, 1)), KindError, "without names, so x must be such a"),
-    "predict long x": (lambda m, X, y: m.predict_one([1.0, 2.0, 3.0]), ShapeError, r"x must have shape \(2,\)"),
-    "predict nan x": (lambda m, X, y: m.predict_one([np.nan, 1.0]), ValuesError, "x must be finite"),
-    "predict width": (lambda m, X, y: m.predict(np.c_[X, X]), ValueError, "X has 4 features, but .* is expecting 2"),
-    "predict nan": (lambda m, X, y: m.predict(with_one(np.nan, X)), ValueError, "Input X contains NaN"),
-    "no snapshot": (lambda m, X, y: m.resume("last week"), KindError, r"resume needs what snapshot\(\) gave; got str"),
-}
-BAD_CLASSES = {
-    "one class": (
-        lambda m, X, y: m.fit(X, np.ones(len(y), int)),
-        InputError,
-        r"needs at least two classes; the data has 1 class: \[1\]",
-    ),
-    "one class with a weight": (
-        lambda m, X, y: m.fit(X, y, sample_weight=(y == 1).astype(float)),
-        InputError,
-        r"needs at least two classes; the data has 1 class: \[1\]",
-    ),
-    "unknown class": (lambda m, X, y: m.partial_fit(X, y + 1), InputError, r"classes known from the start.*; got 2"),
-    "unknown class alone": (lambda m, X, y: m.learn_one(X[0], 7), InputError, "known from the start.*; got 7"),
-    "other classes": (
-        lambda m, X, y: m.partial_fit(X, y, classes=[0, 1, 2]),
-        InputError,
-        r"classes must be those of the first call, \[0, 1\]; got \[0, 1, 2\]",
-    ),
-    "mixed kinds": (lambda m, X, y: m.partial_fit(X, y.astype(str)), OnkelError, "y must hold .*; got '[01]'"),
-    "mixed kinds alone": (lambda m, X, y: m.learn_one(X[0], "no"), OnkelError, "y must hold .*; got 'no'"),
-    "continuous label": (lambda m, X, y: m.learn_one(X[0], 0.5), ValueError, "Unknown label type: continuous"),
-    "list for a label": (lambda m, X, y: m.learn_one(X[0], [1]), KindError, r"y must be one label; got \[1\]"),
-}
-BAD_TARGETS = {
-    "word for a number": (lambda m, X, y: m.learn_one(X[0], "much"), KindError, "y must be one number; got 'much'"),
-    "none for a number": (lambda m, X, y: m.learn_one(X[0]), KindError, "y must be one number; got None"),
-    "nan for a number": (lambda m, X, y: m.learn_one(X[0], np.nan), ValuesError, "y must be finite; got nan"),
-}
 REFUSED = [
     *((cls, *case) for cls in ALL for case in BAD_CALLS.items()),
     *((cls, *case) for cls in CLASSIFIERS for case in BAD_CLASSES.items()),

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
+from contract.bad_calls import BAD_CALLS, BAD_CLASSES, BAD_LABELS, BAD_X, BAD_Y
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
@@ -25,7 +26,7 @@ import onkel.dual
 import onkel.model
 import onkel.primal
 from onkel import KernelPerceptron, Perceptron
-from onkel.errors import GramError, InputError, KindError, OnkelError, ParameterError, ShapeError, ValuesError
+from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Polynomial, Precomputed
 from onkel.model import Expansion, Vote
 
@@ -598,43 +599,8 @@ def told(estimator, X):
     )
 
 
-def with_one(value, X):
-    X = X.copy()
-    X[3, 1] = value
-    return X
-
-
-BAD_DATA = {
-    "nan": (lambda X, y: (with_one(np.nan, X), y), "Input X contains NaN"),
-    "inf": (lambda X, y: (with_one(np.inf, X), y), "Input X contains infinity"),
-    "1-D X": (lambda X, y: (X[:, 0], y), "Expected 2D array, got 1D array instead"),
-    "3-D X": (lambda X, y: (X[None], y), "dim 3"),
-    "strings": (lambda X, y: (np.full(X.shape, "a"), y), "could not convert string to float|dtype"),
-    "complex": (lambda X, y: (X + 1j, y), "Complex data not supported"),
-    "short y": (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
-    "2-D y": (lambda X, y: (X, np.c_[y, y]), "y should be a 1d array"),
-    "continuous y": (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type: continuous"),
-    "nan y": (lambda X, y: (X, np.where(y == 0, np.nan, y)), "Input y contains NaN"),
-    "no y": (lambda X, y: (X, None), "requires y to be passed, but the target y is None"),
-    "mixed y": (
-        lambda X, y: (X, np.array(["a", *y[1:].tolist()], dtype=object)),
-        r"y must hold labels of one kind, all numbers or all strings; got 'a' \(str\) and 1 \(int\)\. Make them alike",
-    ),
-    "mixed y, a number first": (
-        lambda X, y: (X, np.array([*y[:-1].tolist(), 2.0, "a"][1:], dtype=object)),
-        r"Perceptron: y must hold labels of one kind.*; got 1 \(int\) and 'a' \(str\)\..* \[str\(label\) for label in",
-    ),
-    "none among y": (
-        lambda X, y: (X, np.array(["a", None, *labels(y[2:])], dtype=object)),
-        r"got 'a' \(str\) and None \(NoneType\)",
-    ),
-    "y without an order": (
-        lambda X, y: (X, np.array([{"a": label} for label in y.tolist()])),
-        r"y must hold labels of one kind.*; got \{'a': 0\} \(dict\) and \{'a': 0\} \(dict\)",
-    ),
-    "empty": (lambda X, y: (X[:0], y[:0]), "Found array with 0 sample"),
-    "no columns": (lambda X, y: (X[:, :0], y), "0 feature"),
-}
+BAD_DATA = BAD_X | BAD_Y | BAD_LABELS
+REFUSED = BAD_CALLS | BAD_CLASSES
 
 
 @BOTH
@@ -655,77 +621,6 @@ def test_bad_data_is_refused_and_changes_nothing(cls, learn, case):
     assert vars(new) == vars(cls())
 
 
-BAD_CALLS = {
-    "width": (lambda m, X, y: m.partial_fit(np.c_[X, X], y), ValueError, "X has 4 features, but .* is expecting 2"),
-    "width csr": (lambda m, X, y: m.partial_fit(sp.csr_array(np.c_[X, X]), y), ValueError, "X has 4 features"),
-    "one class": (
-        lambda m, X, y: m.fit(X, np.ones(len(y), int)),
-        InputError,
-        r"needs at least two classes; the data has 1 class: \[1\]",
-    ),
-    "one class with a weight": (
-        lambda m, X, y: m.fit(X, y, sample_weight=(y == 1).astype(float)),
-        InputError,
-        r"needs at least two classes; the data has 1 class: \[1\]",
-    ),
-    "unknown class": (lambda m, X, y: m.partial_fit(X, y + 1), InputError, r"classes known from the start.*; got 2"),
-    "unknown class alone": (lambda m, X, y: m.learn_one(X[0], 7), InputError, "known from the start.*; got 7"),
-    "other classes": (
-        lambda m, X, y: m.partial_fit(X, y, classes=[0, 1, 2]),
-        InputError,
-        r"classes must be those of the first call, \[0, 1\]; got \[0, 1, 2\]",
-    ),
-    "negative weight": (
-        lambda m, X, y: m.partial_fit(X, y, sample_weight=np.where(y == 0, -1.0, 1.0)),
-        ValuesError,
-        "sample_weight must be >= 0; got -1",
-    ),
-    "negative weight in fit": (
-        lambda m, X, y: m.fit(X, y, sample_weight=np.where(y == 0, -1.0, 1.0)),
-        ValuesError,
-        "sample_weight must be >= 0; got -1",
-    ),
-    "no weight": (
-        lambda m, X, y: m.fit(X, y, sample_weight=np.zeros(len(y))),
-        ValuesError,
-        "sample_weight must have a positive weight; got zeros only",
-    ),
-    "no weight in partial_fit": (
-        lambda m, X, y: m.partial_fit(X, y, sample_weight=np.zeros(len(y))),
-        ValuesError,
-        "sample_weight must have a positive weight; got zeros only",
-    ),
-    "too few weights": (lambda m, X, y: m.fit(X, y, sample_weight=[1.0, 2.0]), ValueError, "sample_weight.shape"),
-    "nan weight": (
-        lambda m, X, y: m.fit(X, y, sample_weight=np.full(len(y), np.nan)),
-        ValueError,
-        "Input sample_weight contains NaN",
-    ),
-    "mixed kinds": (lambda m, X, y: m.partial_fit(X, labels(y)), OnkelError, "y must hold .*; got '(no|yes)'"),
-    "mixed kinds alone": (lambda m, X, y: m.learn_one(X[0], "no"), OnkelError, "y must hold .*; got 'no'"),
-    "long x": (
-        lambda m, X, y: m.learn_one([1.0, 2.0, 3.0], 1),
-        ShapeError,
-        r"trained on 2 features, so x must have shape \(2,\); got \(3,\)",
-    ),
-    "scalar x": (lambda m, X, y: m.learn_one(1.0, 1), ShapeError, r"x must have shape \(2,\); got \(\)"),
-    "two x": (lambda m, X, y: m.learn_one(X[:2], 1), ShapeError, r"x must have shape \(2,\); got \(2, 2\)"),
-    "long sparse x": (lambda m, X, y: m.learn_one(sp.csr_array([[1.0, 2.0, 3.0]]), 1), ValueError, "features"),
-    "two sparse x": (lambda m, X, y: m.learn_one(sp.csr_array(X[:2]), 1), ValueError, "shape|one"),
-    "nan x": (lambda m, X, y: m.learn_one([1.0, np.nan], 1), ValuesError, "x must be finite; got NaN or infinity"),
-    "inf x": (lambda m, X, y: m.learn_one([np.inf, -np.inf], 1), ValuesError, "x must be finite; got NaN or infinity"),
-    "nan sparse x": (lambda m, X, y: m.learn_one(sp.csr_array([[1.0, np.nan]]), 1), ValueError, "finite|NaN"),
-    "string x": (lambda m, X, y: m.learn_one(["a", "b"], 1), ValueError, "could not convert string to float"),
-    "continuous label": (lambda m, X, y: m.learn_one(X[0], 0.5), ValueError, "Unknown label type: continuous"),
-    "list for a label": (lambda m, X, y: m.learn_one(X[0], [1]), (ValueError, TypeError), "label|y "),
-    "predict long x": (lambda m, X, y: m.predict_one([1.0, 2.0, 3.0]), ShapeError, r"x must have shape \(2,\)"),
-    "predict long sparse x": (lambda m, X, y: m.predict_one(sp.csr_array([[1.0, 2, 3]])), ValueError, "features"),
-    "predict nan x": (lambda m, X, y: m.predict_one([np.nan, 1.0]), ValuesError, "x must be finite"),
-    "predict width": (lambda m, X, y: m.predict(np.c_[X, X]), ValueError, "X has 4 features, but .* is expecting 2"),
-    "predict nan": (lambda m, X, y: m.predict(with_one(np.nan, X)), ValueError, "Input X contains NaN"),
-}
-
-
 @pytest.fixture
 def in_time():
     """A call that never ends fails, too."""
@@ -743,11 +638,11 @@ def in_time():
 
 
 @BOTH
-@pytest.mark.parametrize("case", BAD_CALLS)
+@pytest.mark.parametrize("case", REFUSED)
 @pytest.mark.usefixtures("in_time")
 def test_a_call_that_is_refused_says_why_and_changes_nothing(cls, case):
     X, y = blobs()
-    call, error, message = BAD_CALLS[case]
+    call, error, message = REFUSED[case]
     machine = cls(random_state=0).fit(X, y)
     shown, before = told(machine, X), state(machine)
     with pytest.raises(error, match=message):
