@@ -212,17 +212,23 @@ template <class T> void bind_online(nb::module_& m) {
       },
       "L"_a.noconvert(), "size"_a, "K"_a.noconvert(), "Z"_a.noconvert(), "threads"_a);
   m.def(
+      "all_right",
+      [](In2<T> K, In2<double> A, In2<double> y, Out2<double> F) {
+        return onkel::all_right(K.data(), A.data(), int64_t(A.shape(0)), int64_t(A.shape(1)), y.data(), F.data());
+      },
+      "K"_a.noconvert(), "A"_a.noconvert(), "y"_a.noconvert(), "F"_a.noconvert());
+  m.def(
       "project_pass",
-      [](double eta, double least, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> own, Out2<double> Z,
+      [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> own, Out2<double> Z,
          int64_t known, Out2<double> L, Out2<double> B, Out1<int64_t> size, In2<double> y, In1<double> w,
          Out2<double> F, Out2<double> steps, Out1<int64_t> added, Out1<int64_t> counts) {
         const nb::gil_scoped_release released;
-        onkel::project_pass(onkel::Projection{eta, least, budget, aggressive, kol}, int64_t(y.shape(0)),
-                            int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), own.data(), Z.data(), known, L.data(),
-                            B.data(), size.data(), y.data(), w.data(), F.data(), steps.data(), added.data(),
-                            counts.data());
+        return onkel::project_pass(onkel::Projection{eta, budget, aggressive, kol}, int64_t(y.shape(0)),
+                                   int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), own.data(), Z.data(), known,
+                                   L.data(), B.data(), size.data(), y.data(), w.data(), F.data(), steps.data(),
+                                   added.data(), counts.data());
       },
-      "eta"_a, "least"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "own"_a.noconvert(),
+      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "own"_a.noconvert(),
       "Z"_a.noconvert(), "known"_a, "L"_a.noconvert(), "B"_a.noconvert(), "size"_a.noconvert(), "y"_a.noconvert(),
       "w"_a.noconvert(), "F"_a.noconvert(), "steps"_a.noconvert(), "added"_a.noconvert(), "counts"_a.noconvert());
 }
@@ -391,7 +397,7 @@ NB_MODULE(_native, m) {
       "coefficients",
       [](In2<double> L, In2<double> B, Out2<double> A) {
         const nb::gil_scoped_release released;
-        onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(A.shape(0)), B.data(), int64_t(A.shape(1)), A.data());
+        onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(A.shape(1)), B.data(), int64_t(A.shape(0)), A.data());
       },
       "L"_a.noconvert(), "B"_a.noconvert(), "A"_a.noconvert());
   m.def(

@@ -102,7 +102,7 @@ struct Target {
   int64_t (*solve_rows)();  // how many rows `solve` takes side by side
   void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // solve.h
   void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
-  void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* left, double* a, int64_t apart);
+  void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* a);
   int64_t (*smo32)(bool pairs, const float* K, const Block&, double tol, int64_t most, double* gap);  // smo.h
   int64_t (*smo64)(bool pairs, const double* K, const Block&, double tol, int64_t most, double* gap);
   double (*weighted32)(const double* a, const float* k, int64_t n);  // gradient.h

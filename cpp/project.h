@@ -8,6 +8,7 @@
 // asks. Orabona, Keshet and Caputo 2009 keep K_S^-1 instead.
 #pragma once
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "online.h"
@@ -34,18 +35,30 @@ void project_rows(const double* L, int64_t ld, int64_t m, const T* K, int64_t b,
   });
 }
 
-// A (m, c): L' A = B, with B (c, cap).
+// A (c, m): L' A_o = B_o, with B (c, cap).
 inline void coefficients(const double* L, int64_t cap, int64_t m, const double* B, int64_t c, double* A) {
-  std::vector<double> left;
-  for (int64_t o = 0; o < c; ++o) {
-    left.assign(B + o * cap, B + o * cap + m);
-    current_target().substitute_back(L, cap, m, left.data(), A + o, c);
+  for (int64_t o = 0; o < c; ++o, A += m, B += cap) {
+    for (int64_t t = 0; t < m; ++t) A[t] = B[t];
+    current_target().substitute_back(L, cap, m, A);
   }
 }
 
+// Whether every machine that looks is right on one row, by the coefficients A (c, m) and without its
+// projection; k (m), y (c). The scores go to F (c).
+template <class T> bool all_right(const T* k, const double* A, int64_t c, int64_t m, const double* y, double* F) {
+  bool right = true;
+  for (int64_t o = 0; o < c; ++o) {
+    F[o] = dot(A + o * m, k, m);
+    right &= !(y[o] * F[o] <= 0);
+  }
+  return right;
+}
+
+// delta^2 below this many units of rounding, as a part of k(x, x), is 0: the vector is in the span.
+constexpr double kRounding = 100;
+
 struct Projection {
   double eta;       // a mistake at a distance of at most this from the span is projected
-  double least;     // so are those whose delta^2 is at most this part of k(x, x): rounding
   int64_t budget;   // vectors at most
   bool aggressive;  // Projectron++: also on margins below 1
   bool kol;         // its test under a budget (KOL's), not the paper's
@@ -56,11 +69,14 @@ struct Projection {
 // `known` components of each row. y (b, c), NaN where a machine does not look. B (c, cap) and L are
 // updated. Results: scores F (b, c) before each example was learned, steps (b, c), added (b): 1 where
 // the row became a support vector; counts of mistakes and of updates are added to counts[0] and [1].
+// Returns whether there was a step.
 template <class T>
-void project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* own, double* Z, int64_t known,
+bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* own, double* Z, int64_t known,
                   double* L, double* B, int64_t* size, const double* y, const double* w, double* F, double* steps,
                   int64_t* added, int64_t* counts) {
   const double most = double(p.budget) + 1, U = 0.25 * std::sqrt(most / std::log(most));
+  constexpr double kLeast = kRounding * std::numeric_limits<T>::epsilon();
+  bool learned = false;
   for (int64_t i = 0; i < b; ++i, y += c, F += c, steps += c) {
     double* z = Z + i * cap;
     const int64_t m = *size;
@@ -89,8 +105,9 @@ void project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
       counts[1] += steps[o] != 0;
       any |= steps[o] != 0;
     }
-    added[i] = erred && m < p.budget && delta_sq > p.eta * p.eta && delta_sq > p.least * kxx;
+    added[i] = erred && m < p.budget && delta_sq > p.eta * p.eta && delta_sq > kLeast * kxx;
     if (!any) continue;
+    learned = true;
     for (int64_t o = 0; o < c; ++o)
       if (steps[o] != 0)
         for (int64_t t = 0; t < m; ++t) B[o * cap + t] += steps[o] * z[t];
@@ -102,6 +119,7 @@ void project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
     for (int64_t l = i + 1; l < b; ++l) K[l * cap + m] = own[l * b + i];
     *size = m + 1;
   }
+  return learned;
 }
 
 }  // namespace onkel

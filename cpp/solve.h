@@ -52,33 +52,54 @@ static void solve(const double* L, int64_t ld, int64_t m, double* z) {
   }
 }
 
+// The sum of a vector's lanes, by halves.
+ONKEL_INLINE double sum_of(Simd<double>::V v) {
+  double part[kLanes<double>];
+  store(part, v);
+  for (int width = kLanes<double> / 2; width > 0; width /= 2)
+    for (int l = 0; l < width; ++l) part[l] += part[l + width];
+  return part[0];
+}
+
 // The same for one right-hand side: z_t for t in [from, to), in: the right-hand side. Four rows of L
-// share what is loaded of z.
+// share what is loaded of z, and the triangle in their corner is solved in registers: each value waits for
+// the one before, and would wait longer if it came through memory.
 static void substitute(const double* L, int64_t ld, int64_t from, int64_t to, double* z) {
   typedef Simd<double>::V V;
   constexpr int kStep = kLanes<double>;
-  for (int64_t t = from; t < to; t += kSolveSteps) {
-    const int64_t count = to - t < kSolveSteps ? to - t : kSolveSteps;
+  int64_t t = from;
+  for (; t + kSolveSteps <= to; t += kSolveSteps) {
     const double* row[kSolveSteps];
     V sum[kSolveSteps] = {};
-    for (int64_t s = 0; s < kSolveSteps; ++s) row[s] = L + (t + (s < count ? s : 0)) * ld;
+    double at[kSolveSteps];
+    for (int s = 0; s < kSolveSteps; ++s) row[s] = L + (t + s) * ld;
     int64_t j = 0;
     for (; j + kStep <= t; j += kStep) {
       const V zj = load(z + j);
 #pragma GCC unroll 4
       for (int s = 0; s < kSolveSteps; ++s) sum[s] += load(row[s] + j) * zj;
     }
-    for (int64_t s = 0; s < count; ++s) {
-      double total = 0;
-      for (int l = 0; l < kStep; ++l) total += sum[s][l];
-      for (int64_t k = j; k < t + s; ++k) total += row[s][k] * z[k];
-      z[t + s] = (z[t + s] - total) / row[s][t + s];
+#pragma GCC unroll 4
+    for (int s = 0; s < kSolveSteps; ++s) at[s] = z[t + s] - sum_of(sum[s]);
+    for (; j < t; ++j)
+#pragma GCC unroll 4
+      for (int s = 0; s < kSolveSteps; ++s) at[s] -= row[s][j] * z[j];
+#pragma GCC unroll 4
+    for (int s = 0; s < kSolveSteps; ++s) {
+      at[s] /= row[s][t + s];
+      z[t + s] = at[s];
+#pragma GCC unroll 4
+      for (int k = s + 1; k < kSolveSteps; ++k) at[k] -= row[k][t + s] * at[s];
     }
+  }
+  for (; t < to; ++t) {
+    for (int64_t j = 0; j < t; ++j) z[t] -= L[t * ld + j] * z[j];
+    z[t] /= L[t * ld + t];
   }
 }
 
-// L' a = left by rows of L, from the last, four at a time; a may lie apart. `left` is used up.
-static void substitute_back(const double* L, int64_t ld, int64_t m, double* left, double* a, int64_t apart) {
+// L' a = b by rows of L, from the last, four at a time; a, in: b, out: the solution.
+static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
   typedef Simd<double>::V V;
   constexpr int kStep = kLanes<double>;
   for (int64_t end = m; end > 0;) {
@@ -87,20 +108,19 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* left
     const double* row[kSolveSteps];
     for (int64_t s = 0; s < kSolveSteps; ++s) row[s] = L + (first + (s < count ? s : 0)) * ld;
     for (int64_t s = count - 1; s >= 0; --s) {  // the triangle in the corner
-      double value = left[first + s];
+      double value = a[first + s];
       for (int64_t k = s + 1; k < count; ++k) value -= at[k] * row[k][first + s];
-      at[s] = value / row[s][first + s];
-      a[(first + s) * apart] = at[s];
+      a[first + s] = at[s] = value / row[s][first + s];
     }
     int64_t j = 0;
     for (; j + kStep <= first; j += kStep) {
-      V value = load(left + j);
+      V value = load(a + j);
 #pragma GCC unroll 4
       for (int s = 0; s < kSolveSteps; ++s) value -= at[s] * load(row[s] + j);
-      store(left + j, value);
+      store(a + j, value);
     }
     for (; j < first; ++j)
-      for (int64_t s = 0; s < count; ++s) left[j] -= at[s] * row[s][j];
+      for (int64_t s = 0; s < count; ++s) a[j] -= at[s] * row[s][j];
     end = first;
   }
 }

@@ -9,12 +9,13 @@ error of L Lᵀ is that of one factorisation, however long the run. The coeffici
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import _native, thread_count
+from onkel._core import _native, aligned, aligned_empty, thread_count
 from onkel.bounded import CHUNK, Slots, as_targets, in_parts, parts_of
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
@@ -23,10 +24,29 @@ from onkel.ledger import Window
 
 __all__ = ["Projected"]
 
-# δ² below this many units of rounding, as a part of k(x, x), is 0: the vector is in the span.
-ROUNDING = 100.0
 # Twice the multiply-adds of a substitution below which a second thread costs more than it brings.
 SMALL_SOLVE = 1 << 21
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+@dataclasses.dataclass
+class Part:
+    """Examples while they are learned: what is known of them, and what becomes of them."""
+
+    K: NDArray  # (b, room): kernel values with the support
+    own: NDArray  # (b, b): with each other
+    Z: NDArray[np.float64]  # (b, room): their projections
+    F: NDArray[np.float64]  # (b, machines): scores before each was learned,
+    steps: NDArray[np.float64]  # (b, machines): and what was then learned
+    added: NDArray[np.int64]  # (b,): 1 where an example became a support vector
+
+    @classmethod
+    def empty(cls, b: int, room: int, machines: int, dtype: np.dtype) -> Part:
+        K, own, Z = np.empty((b, room), dtype), np.empty((b, b), dtype), aligned_empty((b, room), np.float64)
+        return cls(K, own, Z, np.empty((b, machines)), np.empty((b, machines)), np.empty(b, dtype=np.int64))
+
+    def fits(self, room: int, machines: int, dtype: np.dtype) -> bool:
+        return self.K.shape[1] == room and self.F.shape[1] == machines and self.K.dtype == dtype
 
 
 class Projected:
@@ -44,7 +64,14 @@ class Projected:
         self.ledger, self.rounds = Window(window), 0
         self.model: Any = None
         self._alpha: NDArray[np.float64] | None = None
-        self._one: tuple[NDArray, NDArray[np.float64]] | None = None  # room for the numbers of one example
+        self._one: Part | None = None  # room for one example
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_one": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.L = aligned(self.L)  # which copying did not keep
 
     @property
     def machines(self) -> int:
@@ -55,15 +82,15 @@ class Projected:
 
     @property
     def alpha(self) -> NDArray[np.float64]:
-        """The coefficients (m, machines): Lᵀ α = β."""
+        """The coefficients (machines, m): Lᵀ α = β."""
         if self._alpha is None:
-            self._alpha = np.empty((len(self), self.machines))
+            self._alpha = np.empty((self.machines, len(self)))
             _native.coefficients(self.L, self.B, self._alpha)
         return self._alpha
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
         """The support, its weights (m, machines), and which rows of the data it is."""
-        return self.slots.rows, self.alpha, self.numbers_of[: len(self)]
+        return self.slots.rows, np.ascontiguousarray(self.alpha.T), self.numbers_of[: len(self)]
 
     def drift(self) -> float:
         """max |L Lᵀ − K_S|: how far the factor is from what it stands for."""
@@ -81,7 +108,7 @@ class Projected:
         out = np.zeros((len(x), self.machines))
         if len(self):
             assert self.slots.rows is not None
-            self.kernel._add_scores(x, self.slots.rows, self.alpha, out)
+            self.kernel._add_scores(x, self.slots.rows, np.ascontiguousarray(self.alpha.T), out)
         return out
 
     # ---------------------------------------------------------------- changes
@@ -121,73 +148,66 @@ class Projected:
     def _learn_one(
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray
     ) -> NDArray[np.float64]:
-        """One example, which is projected only where there is something to learn from it."""
-        m = len(self)
-        self._make_room(m + 1 if self.budget is None else min(m + 1, self.budget))
-        room, rows = len(self.L), self.slots.rows
-        if self._one is None or self._one[0].shape[1] != room or self._one[0].dtype != x.dtype:
-            self._one = np.zeros((1, room), dtype=x.dtype), np.zeros((1, room))
-        K, Z = self._one
-        if rows is not None and m:
-            self.kernel._gram(x, rows, K[:, :m])
-        if not self.aggressive:
-            f = K[:, :m].astype(np.float64) @ self.alpha
-            right = float(y[0, 0] * f[0, 0]) > 0 if self.machines == 1 else bool((np.isnan(y) | (y * f > 0)).all())
-            if right:
-                self.rounds += 1
-                return f
-        own = np.full((1, 1), self.kernel._diag(x)[0], dtype=x.dtype)
-        return self._pass(x, y, w, numbers, K, own, Z, 0)
+        """One example, on arrays that are there already; projected only where there may be something to learn."""
+        m, part = len(self), self._one
+        if m == len(self.L):
+            self._make_room(m + 1)
+        if part is None or not part.fits(len(self.L), self.machines, x.dtype):
+            part = self._one = Part.empty(1, len(self.L), self.machines, x.dtype)
+        if m:
+            assert self.slots.rows is not None
+            self.kernel._gram(x, self.slots.rows, part.K[:, :m])
+        if not self.aggressive and _native.all_right(part.K, self.alpha, y, part.F):
+            self.rounds += 1
+        else:
+            part.own[0, 0] = self.kernel._diag(x)[0]
+            self._pass(x, y, w, numbers, part, 0)
+        return part.F.copy()
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, m = len(x), len(self)
-        self._make_room(m + b if self.budget is None else min(m + b, self.budget))
-        room, own = len(self.L), np.empty((b, b), dtype=x.dtype)
-        fill(self.kernel, x, x, own)
-        K, Z = np.zeros((b, room), dtype=x.dtype), np.zeros((b, room))
+        self._make_room(m + b)
+        part = Part.empty(b, len(self.L), self.machines, x.dtype)
+        fill(self.kernel, x, x, part.own)
         if m:  # Z Lᵀ = K, all rows at once
             assert self.slots.rows is not None
-            fill(self.kernel, x, self.slots.rows, K[:, :m])
-            _native.project_rows(self.L, m, K, Z, thread_count() if b * m * m > SMALL_SOLVE else 1)
-        return self._pass(x, y, w, numbers, K, own, Z, m)
+            fill(self.kernel, x, self.slots.rows, part.K[:, :m])
+            threads = thread_count() if b * m * m > SMALL_SOLVE else 1
+            _native.project_rows(self.L, m, part.K, part.Z, threads)
+        self._pass(x, y, w, numbers, part, m)
+        return part.F
 
     def _pass(
-        self,
-        x: Rows,
-        y: NDArray[np.float64],
-        w: NDArray[np.float64],
-        numbers: NDArray,
-        K: NDArray,
-        own: NDArray,
-        Z: NDArray[np.float64],
-        known: int,
-    ) -> NDArray[np.float64]:
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray, part: Part, known: int
+    ) -> None:
         """The examples one by one, on their kernel values and the `known` components of their projections."""
-        b, m = len(x), len(self)
-        most = self.budget if self.budget is not None else np.iinfo(np.int64).max
-        F, steps, added = np.empty((b, self.machines)), np.empty((b, self.machines)), np.zeros(b, dtype=np.int64)
-        least = ROUNDING * float(np.finfo(x.dtype).eps)
-        settings = (self.eta, least, most, self.aggressive, self.budget is not None)
-        _native.project_pass(*settings, K, own, Z, known, self.L, self.B, self.size, y, w, F, steps, added, self.counts)
+        b, m, p = len(x), len(self), part
+        # fmt: off
+        learned = _native.project_pass(
+            self.eta, NO_LIMIT if self.budget is None else self.budget, self.aggressive, self.budget is not None,
+            p.K, p.own, p.Z, known, self.L, self.B, self.size, y, w, p.F, p.steps, p.added, self.counts,
+        )
+        # fmt: on
         self.rounds += b
-        if steps.any():
-            self._alpha = None
-            self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), numbers)
-        new = added.nonzero()[0]
-        if len(new):
+        if not learned:
+            return
+        self._alpha = None
+        self.ledger.add(p.steps, np.arange(self.rounds - b + 1, self.rounds + 1), numbers)
+        if len(self) > m:
+            new = p.added.nonzero()[0]
             places = m + np.arange(len(new))
             self.slots.put(places, x[new] if b > 1 else x)
             self.numbers_of[places] = numbers[new]
-        return F
 
     def _make_room(self, size: int) -> None:
-        """Room for so many support vectors."""
-        old = len(self.L)
-        if size <= old:
+        """Room for so many support vectors, or for as many as there may be."""
+        old, most = len(self.L), size if self.budget is None else self.budget
+        if min(size, most) <= old:
             return
         room = max(size, 2 * old, 64)
         room = room if self.budget is None else min(room, self.budget)
-        L, B = np.zeros((room, room)), np.zeros((self.machines, room))
+        room = 8 * (-(-room // 8) | 1)  # an odd number of cache lines: rows then do not compete for one place
+        L, B = aligned(np.zeros((room, room))), np.zeros((self.machines, room))
         L[:old, :old], B[:, :old] = self.L, self.B
         self.L, self.B = L, B
         self.numbers_of = np.concatenate([self.numbers_of, np.empty(room - old, dtype=np.int64)])

@@ -109,11 +109,29 @@ def test_votes_are_those_of_every_prefix(dtype):
 def test_triangular_systems_are_solved(target, m):
     rng = np.random.default_rng(m)
     L = np.tril(rng.standard_normal((m + 3, m + 3))) + 5 * np.eye(m + 3)  # with room for more
-    B, A = rng.standard_normal((2, m + 3)), np.empty((m, 2))
+    B, A = rng.standard_normal((2, m + 3)), np.empty((2, m))
     K, Z = rng.standard_normal((37, m + 3)).astype(np.float32), np.full((37, m + 3), np.nan)
     with simd(target):
         _native.coefficients(L, B, A)
         _native.project_rows(L, m, K, Z, 2)
-    np.testing.assert_allclose(L[:m, :m].T @ A, B[:, :m].T, atol=1e-12)
+    np.testing.assert_allclose(A @ L[:m, :m], B[:, :m], atol=1e-12)
     np.testing.assert_allclose(Z[:, :m] @ L[:m, :m].T, K[:, :m], atol=1e-12)
     assert np.isnan(Z[:, m:]).all()
+    for known in {0, m // 2, m}:  # one row alone, from any component on; nobody looks at it, so nothing is learned
+        z, F, nobody = np.full((1, m + 3), np.nan), np.empty((1, 2)), np.full((1, 2), np.nan)
+        z[0, :known] = Z[0, :known]
+        size, one, counts = np.array([m]), np.ones((1, 1), dtype=np.float32), np.zeros(2, dtype=np.int64)
+        left = (nobody, np.ones(1), F, np.empty((1, 2)), np.empty(1, dtype=np.int64), counts)
+        with simd(target):
+            assert not _native.project_pass(0.0, m, False, True, K[:1].copy(), one, z, known, L, B, size, *left)
+        np.testing.assert_allclose(z[:, :m], Z[:1, :m], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(F[0], B[:, :m] @ Z[0, :m], atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_is_right_where_every_machine_that_looks_has_its_sign(dtype):
+    k, F = np.array([[1.0, 2.0, 99.0]], dtype=dtype), np.empty((1, 3))
+    A = np.array([[1.0, 1.0], [1.0, -1.0], [2.0, -1.0]])
+    for y, right in (((1, -1, np.nan), True), ((1, -1, 1), False), ((1, 1, np.nan), False), ((-1, -1, np.nan), False)):
+        assert _native.all_right(k, A, np.array([y], dtype=float), F) is right
+        assert F.tolist() == [[3.0, -1.0, 0.0]]  # a score of 0 is wrong for either sign

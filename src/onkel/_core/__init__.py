@@ -25,6 +25,7 @@ __all__ = [
     "PANEL_BYTES",
     "Map",
     "Op",
+    "aligned",
     "aligned_empty",
     "simd",
     "simd_target",
@@ -117,6 +118,13 @@ def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     raw = np.empty(size + 64, dtype=np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size].view(dtype).reshape(shape)
+
+
+def aligned(array: NDArray) -> NDArray:
+    """A copy that starts on a cache line."""
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
 
 
 if os.environ.get("ONKEL_SIMD"):

@@ -129,9 +129,9 @@ def smo(
     most: int,
 ) -> tuple[int, float]: ...
 def project_rows(L: NDArray, size: int, K: NDArray, Z: NDArray, threads: int) -> None: ...
+def all_right(K: NDArray, A: NDArray, y: NDArray, F: NDArray) -> bool: ...
 def project_pass(
     eta: float,
-    least: float,
     budget: int,
     aggressive: bool,
     kol: bool,
@@ -148,7 +148,7 @@ def project_pass(
     steps: NDArray,
     added: NDArray,
     counts: NDArray,
-) -> None: ...
+) -> bool: ...
 def coefficients(L: NDArray, B: NDArray, A: NDArray) -> None: ...
 
 # The state comes first: tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level, tally, own, log;
