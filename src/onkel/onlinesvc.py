@@ -44,9 +44,10 @@ class OnlineSVC(InSlotsClassifier):
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_, gamma_, kernel_, n_iter_, converged_, support_, support_vectors_,
+    classes_, n_features_in_, feature_names_in_, gamma_, kernel_, n_iter_, converged_, support_vectors_,
     dual_coef_, intercept_, model_, mistakes_, n_updates_, n_rounds_ : as in `Forgetron`.
     n_mistakes_ : examples that a machine got wrong before it learned from them, y f ≤ 0, summed over the machines.
+    support_ : which rows of the data the support vectors are, in the order of the rows.
     n_kept_ : examples that are kept; those at α = 0 are no support vectors yet.
     objective_ : ½ αᵀKα − yᵀα of each machine.
     dual_gap_ : how much smaller it can get at most on what is kept.

@@ -589,9 +589,9 @@ def refusing(limit):
 
 @pytest.fixture
 def in_small_parts(monkeypatch):
-    sizes = ((onkel.bounded, "CHUNK"), (onkel.bounded, "SMALL_CHUNK"), (onkel.projection, "CHUNK"), (onkel.lasvm, "CHUNK"))
-    for module, name in sizes:
-        monkeypatch.setattr(module, name, 4)
+    for module in (onkel.bounded, onkel.projection, onkel.lasvm):
+        monkeypatch.setattr(module, "CHUNK", 4)
+    monkeypatch.setattr(onkel.bounded, "SMALL_CHUNK", 4)
 
 
 @every
