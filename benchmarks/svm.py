@@ -176,7 +176,10 @@ def race(found: Set, gamma: float, C: float, repeats: int, *, slow: bool) -> lis
 def in_turn(
     found: Set, dtype: type, gamma: float, C: float, repeats: int, makers: dict[str, Callable[..., Any]]
 ) -> list[Row]:
-    """Everyone fits and predicts, once to warm up and then `repeats` times; scikit-learn once in all."""
+    """Everyone fits and predicts, once to warm up and then `repeats` times; scikit-learn once in all.
+
+    A prediction is over soon, so each machine makes three.
+    """
     X, y, T, t, name = found
     X, T = X.astype(dtype), T.astype(dtype)
     machines: dict[str, Any] = {}
@@ -187,11 +190,13 @@ def in_turn(
             continue
         begin = time.perf_counter()
         machines[who] = make(C=C, gamma=gamma, tol=TOL).fit(X, y)
-        middle = time.perf_counter()
-        guesses[who] = machines[who].predict(T)
-        end = time.perf_counter()
-        if turn > 0:
-            best[who] = (min(best[who][0], middle - begin), min(best[who][1], end - middle))
+        fitted = time.perf_counter() - begin
+        for _ in range(1 if who == "scikit-learn" else 3):
+            middle = time.perf_counter()
+            guesses[who] = machines[who].predict(T)
+            predicted = time.perf_counter() - middle
+            if turn > 0:
+                best[who] = (min(best[who][0], fitted), min(best[who][1], predicted))
     values = {who: objective(machine, X, gamma) for who, machine in machines.items()}
     return [
         {
