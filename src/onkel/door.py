@@ -1,4 +1,4 @@
-"""The door of the online estimators: what a user brings becomes rows, weights, one row, or an error.
+"""The door of the estimators: what a user brings becomes rows, weights, one row, or an error.
 
 Whole data pass scikit-learn's `validate_data`. One example at a time has a door of its own, a
 hundred times lighter; it takes dicts as well, {feature: value}: features may appear, and the

@@ -119,7 +119,7 @@ class Epochs:
         self.kernel, self.bias, self.again = kernel, bias, again
         self.n, self.machines = y.shape
         self._given = rows  # as the user knows them, and as they are best multiplied
-        self.rows = rows.compact() if isinstance(rows, VectorRows) else rows
+        self.rows = rows.compact()
         self.y, self.w, self.numbers = y, w, numbers  # by position, the numbers to tell the rows by
         self.place = np.arange(self.n)  # which row of the data stands at a position
         self.ledger = Ledger()

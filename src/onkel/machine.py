@@ -135,9 +135,8 @@ class SupportVectorMachine(OwnKernel):
         self.fit_status_ = int(not all(s.converged for s in solutions))
         if self.fit_status_ == 0 or interrupted:
             return
-        limit = f"max_iter={self.max_iter}" if self.max_iter >= 0 else f"time_limit={self.time_limit}"
-        if self.max_iter >= 0 and all(s.converged or s.steps < self.max_iter for s in solutions):
-            limit = f"time_limit={self.time_limit}"
+        by_steps = 0 <= self.max_iter <= max(s.steps for s in solutions if not s.converged)
+        limit = f"max_iter={self.max_iter}" if by_steps else f"time_limit={self.time_limit}"
         warnings.warn(
             f"Solver terminated early ({limit}).  Consider pre-processing your data with StandardScaler or "
             "MinMaxScaler.",

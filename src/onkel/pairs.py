@@ -45,7 +45,7 @@ class Pairs:
         fits = (sizes.astype(float) ** 2).sum() * rows.dtype.itemsize <= block_bytes
         self._shares = len(classes) > 2 and fits and sizes.max() >= 2  # two classes share nothing
         self._own: dict[int, tuple[Rows, NDArray]] = {}
-        self._lock = threading.Lock()
+        self._locks = [threading.Lock() for _ in classes]
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(all_pairs(len(self.classes)))
@@ -86,7 +86,7 @@ class Pairs:
         out[m:, :m] = out[:m, m:].T
 
     def _of_class(self, c: int) -> tuple[Rows, NDArray]:
-        with self._lock:
+        with self._locks[c]:
             if c not in self._own:
                 rows = self.rows[self.members[c]]
                 K = np.empty((len(rows), len(rows)), dtype=rows.dtype)

@@ -128,7 +128,6 @@ class Solution(NamedTuple):
     dual_gap: float  # how far that may be from the least one
     violation: float
     steps: int
-    rounds: int
     converged: bool
     interrupted: KeyboardInterrupt | None
 
@@ -200,7 +199,7 @@ def solve(
     b = run.offset(now)
     objective = float(run.beta @ (0.5 * run.f[problem.row] - problem.z))
     gap = duality_gap(problem, run.beta, now.v - b)
-    return Solution(run.beta, b, objective, gap, now.violation, run.steps, run.rounds, converged, interrupted)
+    return Solution(run.beta, b, objective, gap, now.violation, run.steps, converged, interrupted)
 
 
 class _Run:
@@ -209,7 +208,7 @@ class _Run:
     def __init__(self, p: Problem, tol: float, cache_bytes: float, limits: Limits, shrinking: bool) -> None:
         self.problem, self.tol, self.limits, self.shrinking = p, tol, limits, shrinking
         self.beta, self.f = np.zeros(len(p.z)), np.zeros(len(p.rows))
-        self.steps = self.rounds = 0
+        self.steps = 0
         values = int(cache_bytes) // p.rows.dtype.itemsize
         if len(p.z) > len(p.rows):  # those of the rows, and those of the variables
             values = 4 * values // 5
@@ -248,7 +247,6 @@ class _Run:
             self.f[p.row] = p.z - v
         else:
             self._change(beta)
-        self.rounds += 1
 
     def _fill(self, K: NDArray) -> None:
         """The kernel values of the working set."""

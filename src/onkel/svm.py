@@ -12,8 +12,9 @@ scikit-learn. What differs from LIBSVM, and so from scikit-learn:
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +28,8 @@ from onkel import smo
 from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
 from onkel.estimator import left_as_it_was
-from onkel.kernels.rows import Rows, VectorRows
+from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows
 from onkel.machine import SupportVectorMachine
 from onkel.model import Expansion, OneVsOne
 from onkel.pairs import Pairs, Past, all_pairs, by_class, votes
@@ -141,8 +143,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             index = self._classes(y, weights)
             kernel = self._resolve(rows)
             high = self._high = _times(self.C, weights * self.class_weight_[index])
-            compact = rows.compact() if isinstance(rows, VectorRows) else rows
-            pairs = Pairs(self.classes_, index, weights, kernel, compact, self.cache_size * 1e6 / 2)
+            pairs = Pairs(self.classes_, index, weights, kernel, rows.compact(), self.cache_size * 1e6 / 2)
             tasks = [partial(pairs.task, a, b, high, past) for a, b in pairs]
             solutions, interrupted = self._solve(tasks)
             self._report(solutions, interrupted is not None)
@@ -232,11 +233,29 @@ class _OneMachine(SupportVectorMachine):
 
     model_: Expansion
 
-    def _fit_one(self, rows: Rows, task: Any, signed: Any, present: NDArray[np.int64]) -> None:
-        """Solves it; `signed` gives the coefficient of each present row from β."""
-        (solution,), interrupted = self._solve([task])
+    @abstractmethod
+    def _state(
+        self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
+    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+        """The problem of rows that all have a weight, and the β to begin with."""
+
+    def _fit_one(self, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> Self:
+        with left_as_it_was(self):
+            rows, y, weights = self._come_in(X, y, sample_weight, targets)
+            interrupted = self._solve_and_tell(rows, y, weights)
+        if interrupted is not None:
+            raise interrupted
+        return self
+
+    def _solve_and_tell(self, rows: Rows, y: Any, weights: NDArray[np.float64]) -> KeyboardInterrupt | None:
+        present = np.flatnonzero(weights > 0)
+        some = rows if len(present) == len(rows) else rows[present]
+        y = None if y is None else np.asarray(y, dtype=np.float64)[present]
+        problem, start = self._state(self._resolve(rows), some.compact(), y, weights[present])
+        (solution,), interrupted = self._solve([lambda: (problem, start)])
         self._report([solution], interrupted is not None)
-        coef = signed(solution.beta)
+        coef = np.zeros(len(present))
+        np.add.at(coef, problem.row, solution.beta)  # a row of SVR is there twice
         found = np.flatnonzero(coef)
         self.support_ = present[found]
         self._support = rows[self.support_]
@@ -245,17 +264,11 @@ class _OneMachine(SupportVectorMachine):
         self.intercept_ = np.array([solution.b])
         self.n_iter_, self.objective_, self.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
         self.model_ = Expansion(self.kernel_, self._support, self.support_, coef[found][:, None], self.intercept_)
-        self._stopped = interrupted
+        return interrupted
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "kernel_")
         return self.model_.scores(self._enter_to_predict(X))[:, 0]
-
-    def _done(self) -> Self:
-        stop = self.__dict__.pop("_stopped", None)
-        if stop is not None:
-            raise stop
-        return self
 
 
 class SVR(RegressorMixin, _OneMachine):  # type: ignore[misc]
@@ -321,21 +334,15 @@ class SVR(RegressorMixin, _OneMachine):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solves the machine; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
-        with left_as_it_was(self):
-            rows, y, weights = self._come_in(X, y, sample_weight, "numbers")
-            present = np.flatnonzero(weights > 0)
-            kernel, n = self._resolve(rows), len(present)
-            target, high = np.asarray(y, dtype=np.float64)[present], self.C * weights[present]
-            compact = _compact(rows, present)
+        return self._fit_one(X, y, sample_weight, "numbers")
 
-            def task() -> tuple[smo.Problem, NDArray[np.float64]]:
-                row = np.tile(np.arange(n), 2)
-                z = np.concatenate([target - self.epsilon, target + self.epsilon])
-                low, top = np.concatenate([np.zeros(n), -high]), np.concatenate([high, np.zeros(n)])
-                return smo.Problem(kernel, compact, row, z, low, top), np.zeros(2 * n)
-
-            self._fit_one(rows, task, lambda beta: beta[:n] + beta[n:], present)
-        return self._done()
+    def _state(
+        self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
+    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+        n, high = len(y), self.C * weights
+        z = np.concatenate([y - self.epsilon, y + self.epsilon])
+        low, top = np.concatenate([np.zeros(n), -high]), np.concatenate([high, np.zeros(n)])
+        return smo.Problem(kernel, rows, np.tile(np.arange(n), 2), z, low, top), np.zeros(2 * n)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """f(x) of each row."""
@@ -402,20 +409,21 @@ class OneClassSVM(OutlierMixin, _OneMachine):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solves the machine; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
-        with left_as_it_was(self):
-            rows, _, weights = self._come_in(X, None, sample_weight, "none")
-            present = np.flatnonzero(weights > 0)
-            kernel, high = self._resolve(rows), weights[present]
-            compact, n = _compact(rows, present), len(present)
+        return self._fit_one(X, None, sample_weight, "none")
 
-            def task() -> tuple[smo.Problem, NDArray[np.float64]]:
-                before = np.concatenate([[0.0], np.cumsum(high)[:-1]])
-                start = np.clip(self.nu * high.sum() - before, 0.0, high)  # the first rows take all of Σα
-                return smo.Problem(kernel, compact, np.arange(n), np.zeros(n), np.zeros(n), high), start
+    def _state(
+        self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
+    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+        n, before = len(weights), np.concatenate([[0.0], np.cumsum(weights)[:-1]])
+        start = np.clip(self.nu * weights.sum() - before, 0.0, weights)  # the first rows take all of Σα
+        return smo.Problem(kernel, rows, np.arange(n), np.zeros(n), np.zeros(n), weights), start
 
-            self._fit_one(rows, task, lambda beta: beta, present)
-            self.offset_ = -self.intercept_
-        return self._done()
+    @property
+    def offset_(self) -> NDArray[np.float64]:
+        """ρ = −`intercept_`."""
+        check_is_fitted(self, "kernel_")
+        offset: NDArray[np.float64] = -self.intercept_
+        return offset
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """f(x), positive for inliers."""
@@ -429,10 +437,3 @@ class OneClassSVM(OutlierMixin, _OneMachine):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[np.intp]:
         """+1 for inliers, f(x) > 0, and −1 for outliers."""
         return np.where(self._scores(X) > 0, 1, -1).astype(np.intp)
-
-
-def _compact(rows: Rows, present: NDArray[np.int64]) -> Rows:
-    """The rows that are present, as they are best multiplied."""
-    if len(present) < len(rows):
-        rows = rows[present]
-    return rows.compact() if isinstance(rows, VectorRows) else rows

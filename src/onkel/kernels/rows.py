@@ -69,6 +69,10 @@ class Rows:
     def __getitem__(self, index: slice | NDArray) -> Rows:
         raise TypeError
 
+    def compact(self) -> Rows:
+        """The same rows, stored as they are best multiplied."""
+        return self
+
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once for these rows."""
         if key not in self._kept:
@@ -198,7 +202,7 @@ class VectorRows(Rows):
         return VectorRows(wide)
 
     def compact(self) -> VectorRows:
-        """The same rows, stored as CSR if they are better multiplied so."""
+        """CSR where that is the faster product."""
         return VectorRows(self.csr(), self.n_features) if self._dense is not None and self.is_sparse() else self
 
     def squared_norms(self) -> NDArray[np.float64]:
