@@ -79,6 +79,7 @@ template <class T> struct Job {
 // A block of the variables of a support vector machine's dual: smo.h. Rows of K lie `ld` values apart,
 // a multiple of kBlockStep, and the scratch holds as many.
 constexpr int64_t kBlockStep = 32;
+constexpr double kFlat = 1e-12;  // least curvature of a step, as in LIBSVM: a flat direction is followed to its end
 struct Block {
   int64_t q, ld;
   const double *low, *high;

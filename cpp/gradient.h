@@ -20,16 +20,8 @@
 namespace onkel { namespace ONKEL_TARGET {
 
 typedef Simd<double>::V Wide;
-typedef float Narrow __attribute__((vector_size(kBytes / 2)));
 constexpr int kEntries = 16, kWide = kLanes<double>;
 constexpr int64_t kSearch = 256;  // entries in which the largest is looked for
-
-ONKEL_INLINE Wide widened(const double* p) { return load(p); }
-ONKEL_INLINE Wide widened(const float* p) {
-  Narrow v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return __builtin_convertvector(v, Wide);
-}
 
 // sum_s a_s k_s
 template <class T> static double weighted(const double* a, const T* k, int64_t n) {
@@ -37,7 +29,7 @@ template <class T> static double weighted(const double* a, const T* k, int64_t n
   for (int64_t s = 0; s < n; s += kEntries)
 #pragma GCC unroll 8
     for (int v = 0; v < kEntries / kWide; ++v) {
-      Wide term = load(a + s + v * kWide) * widened(k + s + v * kWide);
+      Wide term = load(a + s + v * kWide) * load_wide(k + s + v * kWide);
       ONKEL_ROUNDED(term);
       sum[v] += term;
     }
@@ -63,7 +55,7 @@ static void shift(double* g, const T* ki, const T* kj, double step, const double
     for (int64_t s = first; s < end; s += kWide) {
       Wide v = load(g + s);
       if (ki) {
-        Wide change = by * (widened(ki + s) - widened(kj + s));
+        Wide change = by * (load_wide(ki + s) - load_wide(kj + s));
         ONKEL_ROUNDED(change);
         v -= change;
         store(g + s, v);

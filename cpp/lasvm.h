@@ -15,9 +15,10 @@
 //
 // Kept examples are in slots, and a kernel row is K of one of them with all slots. Rows are in places:
 // the first `area` places are the chunk's, which is learned now, the others are a cache. An example gets
-// its slot at its turn, the first that is free; so nothing depends on how a stream is cut into chunks. Its column is then written to the chunk's rows at once, to a cached row when it is used next, and
-// to all at the end of the chunk. Where a row is not there, a function returns the slot that needs one, to
-// be called again. Machines, one for each class, share the slots; each keeps what it wants: an example
+// its slot at its turn, the first that is free; so nothing depends on how a stream is cut into chunks. Its
+// column is then written to the chunk's rows at once, to a cached row when it is used next, and to all at
+// the end of the chunk. Where a row is not there, a function returns the slot that needs one, to be called
+// again. Machines, one for each class, share the slots; each keeps what it wants: an example
 // has left its slot when no machine keeps it.
 #pragma once
 #include <algorithm>
@@ -42,11 +43,11 @@ inline void shift(double* g, const double* ki, const double* kj, double step, co
 
 template <class T> struct Lasvm {
   static constexpr double kInf = std::numeric_limits<double>::infinity();
-  static constexpr double kFlat = 1e-12;  // least curvature of a step, as in LIBSVM
 
   int64_t machines, cap;  // cap: slots there is room for, a multiple of 16
   double tau;
-  // kernel rows (places, cap): of each place its slot (or -1), when it was used, and how many of the chunk's columns it has
+  // kernel rows (places, cap): of each place its slot (or -1), when it was used, and how many of the chunk's
+  // columns it has
   T* rows;
   int64_t *place, *slot, *used, *done;
   int64_t area;

@@ -69,6 +69,14 @@ ONKEL_INLINE Simd<double>::V widen(Half v) { return __builtin_convertvector(v, S
 ONKEL_INLINE Half narrow(Simd<double>::V v) { return __builtin_convertvector(v, Half); }
 #endif
 
+// As many values as a vector has doubles, as doubles.
+ONKEL_INLINE Simd<double>::V load_wide(const double* p) { return load(p); }
+ONKEL_INLINE Simd<double>::V load_wide(const float* p) {
+  Half v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return widen(v);
+}
+
 // mask ? a : b, lane by lane; masks are all ones or all zeros.
 template <class I, class V> ONKEL_INLINE V pick(I mask, V a, V b) { return mask ? a : b; }
 // The larger and the smaller; a NaN in `a` stays (comparisons with it are false).

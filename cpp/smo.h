@@ -18,17 +18,10 @@
 
 namespace onkel { namespace ONKEL_TARGET {
 
-constexpr double kFlat = 1e-12;  // the least curvature, as in LIBSVM: a flat direction is followed to its end
 constexpr double kInfinity = __builtin_inf();
-constexpr double kSteep = 1e-4;  // a pair whose slopes differ by less, as a part of the largest difference, is no choice
+constexpr double kSteep = 1e-4;  // of the largest difference of slopes: a pair with less is no choice
 
-// Values of K as doubles, or as floats, a vector of them.
-ONKEL_INLINE Simd<double>::V load_wide(const double* p) { return load(p); }
-ONKEL_INLINE Simd<double>::V load_wide(const float* p) {
-  Half v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return widen(v);
-}
+// Values of K as floats, a vector of them.
 ONKEL_INLINE Simd<float>::V load_narrow(const float* p) { return load(p); }
 ONKEL_INLINE Simd<float>::V load_narrow(const double* p) {
   const Half halves[2] = {narrow(load(p)), narrow(load(p + kLanes<double>))};
@@ -65,8 +58,10 @@ template <class T> struct Search {
     Found<T> found = {T(-kInfinity), -1};
     for (int s = 0; s < kSearches; ++s)
       for (int l = 0; l < kLanes<T>; ++l)
-        if (at[s][l] >= 0 && (found.at < 0 || value[s][l] > found.value || (value[s][l] == found.value && at[s][l] > found.at)))
-          found = {value[s][l], at[s][l]};
+        if (at[s][l] >= 0 && (found.at < 0 || value[s][l] >= found.value)) {
+          const bool later = value[s][l] > found.value || at[s][l] > found.at;
+          if (later) found = {value[s][l], at[s][l]};
+        }
     return found;
   }
 };
@@ -78,7 +73,8 @@ struct Slopes {  // the largest v that can grow, and the least that can shrink
 
 // v -= step (K_i - K_j), and the slopes after it; `rough` is down - centre in float, precise near the centre.
 template <class T>
-static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double* up, double* down, double centre, float* rough) {
+static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double* up, double* down, double centre,
+                     float* rough) {
   typedef Simd<double>::V V;
   constexpr int kStep = kLanes<double>;
   Search<double> top(-kInfinity);
