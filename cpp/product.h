@@ -29,6 +29,7 @@ constexpr int64_t kFlush = 32 * kBytes / kPanelBytes;
 constexpr int64_t kChunkBytes = 256 * 1024;
 constexpr int64_t kMostTiles = 16;
 constexpr int64_t kSparseChunk = 64;  // rows of a chunk in the sparse path
+constexpr int64_t kAhead = 800;       // entries between the one that is met and the one that memory is asked for
 
 // A distance whose square is less than this part of |x|^2 + |z|^2 has lost too many digits
 // in the subtraction: the error of the kernel stays under about 1e-5 and 1e-11.
@@ -83,44 +84,50 @@ static void accumulate_dense(int64_t depth, const T* a, const T* b, const T* sta
   }
 }
 
-// buffer[r][j] for kCount sparse rows against one panel; the entries (panel row, value) of row
-// r are from starts[r] to starts[r + 1]. Several rows at once give the sums enough independent
-// chains to hide their latency. Only for ops where a zero adds nothing: kDot..kCosine, kMin.
-template <class T, Op kOp, int kCount>
-static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const T* x, const T* b, const T* start_x,
-                              const T* start_z, T* buffer) {
+// buffer[q][r][j] for kCount sparse rows against kWide panels, `apart` values from one to the next; the
+// entries (panel row, value) of row r are from starts[r] to starts[r + 1].
+// Only for ops where a zero adds nothing: kDot..kCosine, kMin.
+template <class T, Op kOp, int kCount, int kWide>
+static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const T* x, const T* b, int64_t apart,
+                              const T* start_x, const T* start_z, T* buffer) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
-  V sum[kCount][kPer];
-#pragma GCC unroll 4
-  for (int r = 0; r < kCount; ++r)
+  V sum[kCount][kWide * kPer];
+  const auto meet_entry = [&](int r, int64_t e) __attribute__((always_inline)) {
+    const V xe = splat(x[e]);
+    const T* row = b + int64_t(slots[e]) * kPanel<T>;
+#pragma GCC unroll 2
+    for (int q = 0; q < kWide; ++q)
 #pragma GCC unroll 8
-    for (int v = 0; v < kPer; ++v) sum[r][v] = splat(start_x[r]) + load(start_z + v * kLanes<T>);
+      for (int v = 0; v < kPer; ++v)
+        sum[r][q * kPer + v] = meet<T, kOp>(sum[r][q * kPer + v], xe, load(row + q * apart + v * kLanes<T>));
+  };
   int64_t together = starts[1] - starts[0];
 #pragma GCC unroll 4
-  for (int r = 1; r < kCount; ++r) {
+  for (int r = 0; r < kCount; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kWide * kPer; ++v) sum[r][v] = splat(start_x[r]) + load(start_z + v * kLanes<T>);
     const int64_t count = starts[r + 1] - starts[r];
     together = count < together ? count : together;
   }
   for (int64_t e = 0; e < together; ++e) {
+    if (e % 16 == 0)  // memory is asked early for the rows to come
 #pragma GCC unroll 4
-    for (int r = 0; r < kCount; ++r) {
-      const V xe = splat(x[starts[r] + e]);
-      const T* row = b + int64_t(slots[starts[r] + e]) * kPanel<T>;
-#pragma GCC unroll 8
-      for (int v = 0; v < kPer; ++v) sum[r][v] = meet<T, kOp>(sum[r][v], xe, load(row + v * kLanes<T>));
-    }
+      for (int r = 0; r < kCount; ++r) {
+        __builtin_prefetch(x + starts[r] + e + kAhead, 0, 2);
+        __builtin_prefetch(slots + starts[r] + e + kAhead, 0, 2);
+      }
+#pragma GCC unroll 4
+    for (int r = 0; r < kCount; ++r) meet_entry(r, starts[r] + e);
   }
 #pragma GCC unroll 4
   for (int r = 0; r < kCount; ++r) {
-    for (int64_t e = starts[r] + together; e < starts[r + 1]; ++e) {
-      const V xe = splat(x[e]);
-      const T* row = b + int64_t(slots[e]) * kPanel<T>;
+    for (int64_t e = starts[r] + together; e < starts[r + 1]; ++e) meet_entry(r, e);
+#pragma GCC unroll 2
+    for (int q = 0; q < kWide; ++q)
 #pragma GCC unroll 8
-      for (int v = 0; v < kPer; ++v) sum[r][v] = meet<T, kOp>(sum[r][v], xe, load(row + v * kLanes<T>));
-    }
-#pragma GCC unroll 8
-    for (int v = 0; v < kPer; ++v) store(buffer + r * kPanel<T> + v * kLanes<T>, sum[r][v]);
+      for (int v = 0; v < kPer; ++v)
+        store(buffer + (q * kSparseChunk + r) * kPanel<T> + v * kLanes<T>, sum[r][q * kPer + v]);
   }
 }
 
@@ -173,24 +180,24 @@ template <class T> struct Tile {  // rows x one panel, summed and waiting in the
   T* sums;              // (rows, c, kLanes): the lanes' sums of the scores
 };
 
-enum class Mode { kOneScore, kScores, kGram, kColumns, kScoresAndColumns };
+// Summed with the weights of one output; stored by rows; or left in the buffer, to be summed with those of
+// several outputs, or stored by columns.
+enum class Mode { kOneScore, kGram, kInPlace };
 
-// Applies the map to the tile and adds it to the sums, or stores it.
+// Applies the map to the tile and adds it to the sums, stores it, or leaves it where it is.
 template <class T, Op kOp, class Function, Mode kMode> static void finish_as(const Job<T>& job, const Tile<T>& tile) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
   const Function map(job.params);
   const T* b = job.panels.values + tile.panel * job.panels.depth * kPanel<T>;
   const T* aux_z = job.panels.aux ? job.panels.aux + tile.panel * kPanel<T> : nullptr;
-  const int64_t c = job.c, rows = tile.rows;
-  const T* weights = job.weights + tile.panel * c * kPanel<T>;
   const int64_t column = tile.panel * kPanel<T>, left = job.panels.m - column;
   V weight[kPer], near[kPer];
   for (int v = 0; v < kPer; ++v) {
-    if (kMode == Mode::kOneScore) weight[v] = load(weights + v * kLanes<T>);
+    if (kMode == Mode::kOneScore) weight[v] = load(job.weights + column + v * kLanes<T>);
     if (kOp == Op::kDistance) near[v] = kNear<T> * load(aux_z + v * kLanes<T>);
   }
-  for (int64_t r = 0; r < rows; ++r) {
+  for (int64_t r = 0; r < tile.rows; ++r) {
     T* values = tile.buffer + r * kPanel<T>;
     if (kOp == Op::kDistance) {
       const T near_x = kNear<T> * tile.aux_x[r];
@@ -211,42 +218,60 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v) s += k[v] * weight[v];
       store(tile.sums + r * kLanes<T>, s);
-    } else if (kMode == Mode::kScores || kMode == Mode::kScoresAndColumns) {
-      T* sums = tile.sums + r * c * kLanes<T>;
-      for (int64_t o = 0; o < c; ++o) {
-        V s = load(sums + o * kLanes<T>);
-#pragma GCC unroll 8
-        for (int v = 0; v < kPer; ++v) s += k[v] * load(weights + o * kPanel<T> + v * kLanes<T>);
-        store(sums + o * kLanes<T>, s);
-      }
-    }
-    if (kMode == Mode::kColumns || kMode == Mode::kScoresAndColumns) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kPer; ++v) store(values + v * kLanes<T>, k[v]);
-    } else if (kMode == Mode::kGram) {
-      T* out = job.gram + (tile.first + r) * job.ld + column;
+    } else {
+      T* out = kMode == Mode::kGram ? job.gram + (tile.first + r) * job.ld + column : values;
       T* whole = left >= kPanel<T> ? out : values;
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v) store(whole + v * kLanes<T>, k[v]);
-      if (whole == values)
+      if (whole != out)
         for (int64_t l = 0; l < left; ++l) out[l] = values[l];
     }
   }
-  if (kMode == Mode::kColumns || kMode == Mode::kScoresAndColumns)
-    for (int64_t j = 0; j < kPanel<T> && j < left; ++j) {
-      T* out = job.gram + (column + j) * job.ld + tile.first;
-      for (int64_t r = 0; r < rows; ++r) out[r] = tile.buffer[r * kPanel<T> + j];
+}
+
+// sums[r][o] += buffer[r] * the weights of output o, for a tile of kWide panels: buffers lie `apart`.
+template <class T, int kWide> static void add_weighted(const Job<T>& job, const Tile<T>& tile, int64_t apart) {
+  typedef typename Simd<T>::V V;
+  constexpr int kPer = kPanel<T> / kLanes<T>;
+  const int64_t c = job.c;
+  const T* weights = job.weights + tile.panel * c * kPanel<T>;
+  T* sums = tile.sums;
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    V k[kWide * kPer];
+#pragma GCC unroll 2
+    for (int q = 0; q < kWide; ++q)
+#pragma GCC unroll 8
+      for (int v = 0; v < kPer; ++v) k[q * kPer + v] = load(tile.buffer + q * apart + r * kPanel<T> + v * kLanes<T>);
+    for (int64_t o = 0; o < c; ++o, sums += kLanes<T>) {
+      V s = load(sums);
+#pragma GCC unroll 2
+      for (int q = 0; q < kWide; ++q)
+#pragma GCC unroll 8
+        for (int v = 0; v < kPer; ++v)
+          s += k[q * kPer + v] * load(weights + (q * c + o) * kPanel<T> + v * kLanes<T>);
+      store(sums, s);
     }
+  }
+}
+
+template <class T> static void store_columns(const Job<T>& job, const Tile<T>& tile) {
+  const int64_t column = tile.panel * kPanel<T>, left = job.panels.m - column;
+  for (int64_t j = 0; j < kPanel<T> && j < left; ++j) {
+    T* out = job.gram + (column + j) * job.ld + tile.first;
+    for (int64_t r = 0; r < tile.rows; ++r) out[r] = tile.buffer[r * kPanel<T> + j];
+  }
+}
+
+// Whether a finished tile stays in the buffer, for `add_weighted` and `store_columns`.
+template <class T> static bool stays(const Job<T>& job) {
+  return job.gram ? job.by_column || job.scores : job.c > 1;
 }
 
 template <class T> using Finish = void (*)(const Job<T>&, const Tile<T>&);
 
 template <class T, Op kOp, class Function> static Finish<T> finish(const Job<T>& job) {
-  if (job.gram && job.scores) return finish_as<T, kOp, Function, Mode::kScoresAndColumns>;
-  if (job.gram && job.by_column) return finish_as<T, kOp, Function, Mode::kColumns>;
-  if (job.gram) return finish_as<T, kOp, Function, Mode::kGram>;
-  if (job.c == 1) return finish_as<T, kOp, Function, Mode::kOneScore>;
-  return finish_as<T, kOp, Function, Mode::kScores>;
+  if (stays(job)) return finish_as<T, kOp, Function, Mode::kInPlace>;
+  return job.gram ? finish_as<T, kOp, Function, Mode::kGram> : finish_as<T, kOp, Function, Mode::kOneScore>;
 }
 template <class T, Op kOp> static Finish<T> finish_of_distance(const Job<T>& job) {
   switch (job.map) {
@@ -274,13 +299,17 @@ template <class T> static Finish<T> finish_of(const Job<T>& job) {
 
 template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, int64_t rows) {
   if (!job.scores) return;
+  typedef Simd<double>::V Wide;
+  constexpr int kWide = kLanes<double>;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t o = 0; o < job.c; ++o, sums += kLanes<T>) {
+      Wide lanes = load_wide(sums);
+#pragma GCC unroll 2
+      for (int l = kWide; l < kLanes<T>; l += kWide) lanes += load_wide(sums + l);
+      store(sums, typename Simd<T>::V{});
       double total = 0;
-      for (int l = 0; l < kLanes<T>; ++l) {
-        total += double(sums[l]);
-        sums[l] = 0;
-      }
+#pragma GCC unroll 8
+      for (int l = 0; l < kWide; l += 2) total += lanes[l] + lanes[l + 1];
       job.scores[(first + r) * job.score_row + o * job.score_column] += total;
     }
 }
@@ -316,8 +345,8 @@ template <class T> static int64_t widest_rows(const Job<T>& job) {
 template <class T> static int64_t scratch_bytes(const Job<T>& job) {
   const int64_t rows = chunk_rows(job);
   const int64_t sums = round64(rows * (job.scores ? job.c : 0) * kBytes);
-  const int64_t aux = round64((rows + kPanel<T>) * int64_t(sizeof(T))) * 2;
-  const int64_t buffer = (kSparseChunk > kRows ? kSparseChunk : kRows) * kPanelBytes;
+  const int64_t aux = round64((rows + kSparsePanels * kPanel<T>) * int64_t(sizeof(T))) * 2;
+  const int64_t buffer = (kSparsePanels * kSparseChunk > kRows ? kSparsePanels * kSparseChunk : kRows) * kPanelBytes;
   int64_t packed = round64(rows * job.rows.d * int64_t(sizeof(T)));
   if (job.rows.indptr) {
     const int64_t widest = widest_rows(job);
@@ -390,7 +419,10 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
         else  // few rows: a whole tile would compute mostly padding
           for (int64_t l = 0; l < rows; ++l)
             sum_one(d, packed + r * d + l, b, start_x + (distance ? l : 0), start_z, buffer + l * kPanel<T>);
-        done(job, Tile<T>{buffer, i, rows, p, aux + r, sums + r * job.c * kLanes<T>});
+        const Tile<T> tile{buffer, i, rows, p, aux + r, sums + r * job.c * kLanes<T>};
+        done(job, tile);
+        if (stays(job) && job.scores) add_weighted<T, 1>(job, tile, 0);
+        if (stays(job) && job.gram) store_columns(job, tile);
       }
       if ((p + 1) % kFlush == 0 || p + 1 == panels) flush(job, sums, first, last - first);
     }
@@ -413,22 +445,35 @@ static void gather_entries(const Job<T>& job, int64_t first, int64_t last, int64
   starts[last - first] = count;
 }
 
+// The same for all rows of a chunk.
+template <class T, Op kOp, int kWide>
+static void sum_sparse(int64_t rows, const int64_t* starts, const int32_t* slots, const T* x, const T* b, int64_t apart,
+                       const T* start_x, const T* start_z, T* buffer) {
+  int64_t r = 0;
+  for (; r + kSparseRows <= rows; r += kSparseRows)
+    accumulate_sparse<T, kOp, kSparseRows, kWide>(starts + r, slots, x, b, apart, start_x + r, start_z,
+                                                  buffer + r * kPanel<T>);
+  for (; r < rows; ++r)
+    accumulate_sparse<T, kOp, 1, kWide>(starts + r, slots, x, b, apart, start_x + r, start_z, buffer + r * kPanel<T>);
+}
+
 template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {
   const int64_t step = chunk_rows(job);
   const int64_t panels = (job.panels.m + kPanel<T> - 1) / kPanel<T>;
   const auto done = finish_of(job);
   const bool least = job.op == Op::kMin, distance = job.op == Op::kDistance;
-  const auto sum_one = least ? accumulate_sparse<T, Op::kMin, 1> : accumulate_sparse<T, Op::kDot, 1>;
-  const auto sum_some = least ? accumulate_sparse<T, Op::kMin, kSparseRows> : accumulate_sparse<T, Op::kDot, kSparseRows>;
+  const auto sum_some = least ? sum_sparse<T, Op::kMin, kSparsePanels> : sum_sparse<T, Op::kDot, kSparsePanels>;
+  const auto sum_one = least ? sum_sparse<T, Op::kMin, 1> : sum_sparse<T, Op::kDot, 1>;
   const int64_t widest = widest_rows(job);
-  T* buffer = arena.take<T>(kSparseChunk * kPanel<T>);
-  T* zeros = arena.take<T>(kSparseChunk + kPanel<T>);
+  constexpr int64_t apart = kSparseChunk * kPanel<T>;
+  T* buffer = arena.take<T>(kSparsePanels * apart);
+  T* zeros = arena.take<T>(kSparseChunk + kSparsePanels * kPanel<T>);
   T* aux = arena.take<T>(step);
   int64_t* starts = arena.take<int64_t>(step + 1);
   int32_t* slots = arena.take<int32_t>(widest);
   T* x = arena.take<T>(widest);
   T* sums = arena.take<T>(job.scores ? step * job.c * kLanes<T> : 0);
-  for (int64_t i = 0; i < kSparseChunk + kPanel<T>; ++i) zeros[i] = 0;
+  for (int64_t i = 0; i < kSparseChunk + kSparsePanels * kPanel<T>; ++i) zeros[i] = 0;
   for (int64_t first = begin; first < end; first += step) {
     const int64_t last = first + step < end ? first + step : end, rows = last - first;
     const int64_t* from = job.rows.indptr + first;  // the entries as they are,
@@ -444,15 +489,19 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
     if (job.scores)
       for (int64_t i = 0; i < step * job.c * kLanes<T>; ++i) sums[i] = 0;
     const T* start_x = distance ? aux : zeros;
-    for (int64_t p = 0; p < panels; ++p) {
+    for (int64_t p = 0; p < panels; p += kSparsePanels) {
       const T* b = job.panels.values + p * job.panels.depth * kPanel<T>;
       const T* start_z = distance ? job.panels.aux + p * kPanel<T> : zeros;
-      int64_t r = 0;
-      for (; r + kSparseRows <= rows; r += kSparseRows)
-        sum_some(from + r, slot, value, b, start_x + r, start_z, buffer + r * kPanel<T>);
-      for (; r < rows; ++r) sum_one(from + r, slot, value, b, start_x + r, start_z, buffer + r * kPanel<T>);
-      done(job, Tile<T>{buffer, first, rows, p, aux, sums});
-      if ((p + 1) % kFlush == 0 || p + 1 == panels) flush(job, sums, first, rows);
+      const bool all = p + kSparsePanels <= panels;
+      (all ? sum_some : sum_one)(rows, from, slot, value, b, job.panels.depth * kPanel<T>, start_x, start_z, buffer);
+      for (int64_t q = 0; q < (all ? kSparsePanels : 1); ++q) {
+        const Tile<T> tile{buffer + q * apart, first, rows, p + q, aux, sums};
+        done(job, tile);
+        if (stays(job) && job.gram) store_columns(job, tile);
+      }
+      if (stays(job) && job.scores)
+        (all ? add_weighted<T, kSparsePanels> : add_weighted<T, 1>)(job, Tile<T>{buffer, first, rows, p, aux, sums}, apart);
+      if ((p + kSparsePanels) % kFlush == 0 || p + kSparsePanels >= panels) flush(job, sums, first, rows);
     }
   }
 }

@@ -22,8 +22,9 @@ constexpr int kBytes = 16, kVectors = 4, kRows = 6;
 #else
 constexpr int kBytes = 16, kVectors = 4, kRows = 3;
 #endif
-// Sparse rows that meet a panel together: enough independent sums to hide the latency.
-constexpr int kSparseRows = kBytes / 16;
+// Sparse rows and panels that meet together: enough independent sums to hide the latency, and an entry
+// is read once for all panels, as far as there are registers.
+constexpr int kSparseRows = kBytes / 16, kSparsePanels = kBytes == 64 ? 2 : 1;
 
 template <class T> struct Simd;
 template <> struct Simd<float> {

@@ -34,9 +34,11 @@ from onkel.ledger import Ledger
 
 __all__ = ["Epochs", "Online", "Support"]
 
-CHUNK = 256  # rows that are decided on one Gram matrix
+CHUNK = 256  # rows that are decided on one Gram matrix,
+LATER = 2048  # and after the first epoch, when few err
 PUSH = 256  # support vectors that wait for a push
 PANEL = 32  # pushes come in multiples of this where they can
+TINY = 1e-300  # least squared length of a row, where a kernel that is not PSD has a negative one
 KEEP = 256.0  # multiply-adds of a kernel value above which a kept one is cheaper than a new one
 
 
@@ -48,31 +50,35 @@ def decide(
     bias: float,
     scores: NDArray[np.float64],
     squared: NDArray[np.float64],
+    lengths: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """The perceptron's decisions on a chunk, one by one: the steps (b, machines) it took.
 
     `scores` (b, machines) are those of the guess before the chunk; they and `squared`, the machines'
-    ‖v‖², are brought up to date.
+    ‖v‖², are brought up to date. `lengths` are the rows' ‖φ(x)‖, where they are not alike.
     """
     b = len(x)
-    steps, K = np.empty(y.shape), np.empty((b, b), dtype=x.dtype)
+    steps, K = np.empty(y.shape), np.empty((0, b), dtype=x.dtype)
     place = np.full(b, -1)  # which row of K holds the kernel values of a row of the chunk
-    held = stop = calls = 0
+    stop = calls = 0
     while True:
-        needed = _likely(y[stop:], scores[stop:], place[stop:] < 0)
+        needed = _likely(y[stop:], scores[stop:], place[stop:] < 0, None if lengths is None else lengths[stop:])
         if len(needed) > b // 8 or calls > 8:  # many, or ever new ones: better have them all
             needed = np.flatnonzero(place[stop:] < 0)
         if len(needed):
-            place[stop + needed] = np.arange(held, held + len(needed))
-            _fill_rows(kernel, x, stop + needed, K[held : held + len(needed)])
-            held += len(needed)
+            held, K = K, np.empty((len(K) + len(needed), b), dtype=x.dtype)
+            K[: len(held)] = held
+            place[stop + needed] = np.arange(len(held), len(K))
+            _fill_rows(kernel, x, stop + needed, K[len(held) :])
         stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, squared)
         if stop == b:
             return steps
         calls += 1
 
 
-def _likely(y: NDArray[np.int8], scores: NDArray[np.float64], new: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _likely(
+    y: NDArray[np.int8], scores: NDArray[np.float64], new: NDArray[np.bool_], lengths: NDArray[np.float64] | None
+) -> NDArray[np.int64]:
     """The new rows that err as things are, and those next to erring: a product comes in whole panels."""
     margins = (y * scores).T.copy()  # (machines, b): to reduce it so is three times faster
     if not y.all():
@@ -80,18 +86,22 @@ def _likely(y: NDArray[np.int8], scores: NDArray[np.float64], new: NDArray[np.bo
     margin = np.minimum.reduce(margins, axis=0)
     margin[~new] = np.inf
     wrong = int(np.count_nonzero(margin <= 0))
+    if wrong == 0:
+        return np.empty(0, dtype=np.int64)
+    if lengths is not None:
+        margin /= lengths  # a step changes the scores of long rows most
     count = min(-(-wrong // PANEL) * PANEL, int(np.count_nonzero(new)))
-    return np.sort(np.argpartition(margin, count - 1)[:count]) if count else np.empty(0, dtype=np.int64)
+    return np.sort(np.argpartition(margin, count - 1)[:count])
 
 
 def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -> None:
-    """out = k(x[some], x)."""
+    """out = k(x[some], x), but for the rows of x that come before all of them."""
     if len(x) == 1:
         out[...] = kernel._diag(x)
     elif len(some) == len(x):
         fill(kernel, x, x, out)
     else:
-        fill(kernel, x, x[some], out.T)
+        fill(kernel, x[some[0] :], x[some], out[:, some[0] :].T)
 
 
 # ---------------------------------------------------------------- all data at once
@@ -127,6 +137,7 @@ class Epochs:
         self.scores = np.zeros((self.machines, self.n))
         self.rounds = self.epoch = 0
         self.complete = False
+        self._lengths: NDArray[np.float64] | None = None
         self._waiting = np.empty(0, dtype=np.int64)  # positions whose push is due,
         self._due: Rows | None = None  # their rows and steps
         self._weights = np.empty((0, self.machines))
@@ -145,7 +156,7 @@ class Epochs:
             self._make_up()
         visit = None if self.epoch == 0 or order is None else np.argsort(self.place)[order]
         self.epoch += 1
-        chunk = CHUNK if self.epoch == 1 else 4 * CHUNK  # later epochs err less
+        chunk = CHUNK if self.epoch == 1 else LATER
         for start in range(0, self.n, chunk):
             stop = min(start + chunk, self.n)
             positions = np.arange(start, stop) if visit is None else visit[start:stop]
@@ -168,8 +179,14 @@ class Epochs:
         place = self.place[order[np.searchsorted(self.numbers, numbers, sorter=order)]]
         for start in range(0, len(numbers), Support.BLOCK):
             part = slice(start, start + Support.BLOCK)
-            online.support.add(self._given[place[part]], coef[part], moment[part], numbers[part])
+            online.support.take(self._given[place[part]], coef[part], moment[part], numbers[part])
         return online
+
+    def lengths(self) -> NDArray[np.float64]:
+        """‖φ(x)‖ of each row, by position; to be asked once an epoch has begun."""
+        if self._lengths is None:
+            self._lengths = np.sqrt(np.maximum(self.kernel._diag(self.rows) + self.bias, TINY))
+        return self._lengths
 
     def _sort(self, order: NDArray[np.int64]) -> None:
         self.rows, self.y, self.w = self.rows[order], self.y[order], self.w[order]
@@ -181,7 +198,8 @@ class Epochs:
         if self._due is not None:
             add_scores(self.kernel, x, self._due, self._weights, scores)
             scores += self.bias * self._weights.sum(axis=0)
-        steps = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.squared)
+        lengths = self.lengths()[where] if self.epoch > 1 else None  # at first too many err to choose among them
+        steps = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.squared, lengths)
         rounds = self.rounds + 1 + np.arange(len(positions))
         self.ledger.add(steps, rounds, self.numbers[where])
         self.rounds += len(positions)
@@ -278,15 +296,17 @@ class Support:
         self._coef, self._moment = self.coef @ mixing, self.moment @ mixing
         self._numbers = self.numbers.copy()
 
+    def take(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+        """Adds vectors that are nobody else's: a whole block is packed when it is first multiplied."""
+        if len(s) < self.BLOCK:
+            self.add(s, coef, moment, numbers)
+        else:
+            self._weigh(coef, moment, numbers)
+            self.blocks.append(s)
+
     def add(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
-        old, new = self._size, self._size + len(coef)
-        if new > len(self._coef):
-            room = max(64, new, 2 * len(self._coef)) - old
-            self._coef = np.concatenate([self.coef, np.empty((room, coef.shape[1]))])
-            self._moment = np.concatenate([self.moment, np.empty((room, coef.shape[1]))])
-            self._numbers = np.concatenate([self.numbers, np.empty(room, dtype=np.int64)])
-        self._coef[old:new], self._moment[old:new], self._numbers[old:new] = coef, moment, numbers
-        self._size = new
+        """Adds vectors, of which a copy is made."""
+        self._weigh(coef, moment, numbers)
         last = self.blocks[-1] if self.blocks else None
         if isinstance(s, VectorRows) and s.is_dense:
             if not isinstance(last, GrowingRows) or len(last) + len(s) > self.BLOCK:
@@ -298,6 +318,17 @@ class Support:
             self.blocks.append(s)
         else:
             self.blocks[-1] = joined([last, s])
+
+    def _weigh(self, coef: NDArray[np.float64], moment: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+        """Room for the weights of new vectors, and the weights."""
+        old, new = self._size, self._size + len(coef)
+        if new > len(self._coef):
+            room = max(64, new, 2 * len(self._coef)) - old
+            self._coef = np.concatenate([self.coef, np.empty((room, coef.shape[1]))])
+            self._moment = np.concatenate([self.moment, np.empty((room, coef.shape[1]))])
+            self._numbers = np.concatenate([self.numbers, np.empty(room, dtype=np.int64)])
+        self._coef[old:new], self._moment[old:new], self._numbers[old:new] = coef, moment, numbers
+        self._size = new
 
     def add_scores(self, kernel: Kernel, x: Rows, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """out += k(x, support) @ coef."""
@@ -343,7 +374,7 @@ class Support:
         self.__init__(coef.shape[1])  # type: ignore[misc]
         for start in range(0, len(numbers), self.BLOCK):
             part = slice(start, start + self.BLOCK)
-            self.add(rows[first[part]], coef[part], moment[part], numbers[part])
+            self.take(rows[first[part]], coef[part], moment[part], numbers[part])
 
     def widen(self, n_features: int) -> None:
         """More features, in which all vectors are 0."""
