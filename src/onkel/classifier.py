@@ -22,7 +22,7 @@ from onkel.door import Door
 from onkel.errors import InputError, KindError, ParameterError, ValuesError
 from onkel.estimator import left_as_it_was
 from onkel.kernels.rows import Rows
-from onkel.labels import Labels, mixed_kinds
+from onkel.labels import Labels, check_labels
 from onkel.progress import progress_bar
 
 __all__ = ["OnlineClassifier"]
@@ -255,11 +255,7 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
     def _enter_labelled(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
         self._check_params()
         rows, labels = self._enter(X, y, reset=reset, whole=whole)
-        try:
-            np.unique(labels)
-        except TypeError as error:
-            raise mixed_kinds(labels, self._who) from error
-        check_classification_targets(labels)
+        check_labels(labels, self._who)
         return rows, labels
 
     def _weights(self, sample_weight: Any, y: NDArray, *, balanced: bool) -> NDArray[np.float64]:

@@ -16,13 +16,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
 from onkel.errors import InputError, KindError
 
-__all__ = ["Labels", "mixed_kinds"]
+__all__ = ["Labels", "check_labels"]
 
 
-def mixed_kinds(y: NDArray, who: str) -> KindError:
+def check_labels(y: NDArray, who: str) -> None:
+    """Refuses what cannot be the labels of classes."""
+    try:
+        np.unique(y)
+    except TypeError as error:
+        raise _mixed_kinds(y, who) from error
+    check_classification_targets(y)
+
+
+def _mixed_kinds(y: NDArray, who: str) -> KindError:
     """The error for labels that cannot be sorted, with two of them to show it."""
     of_kind: dict[type, Any] = {}
     for label in y.tolist():

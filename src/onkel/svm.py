@@ -21,7 +21,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import smo
@@ -30,6 +29,7 @@ from onkel.errors import InputError, ParameterError
 from onkel.estimator import left_as_it_was
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
+from onkel.labels import check_labels
 from onkel.machine import SupportVectorMachine
 from onkel.model import Expansion, OneVsOne
 from onkel.pairs import Pairs, Past, all_pairs, by_class, votes
@@ -154,7 +154,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     def _classes(self, y: NDArray, weights: NDArray[np.float64]) -> NDArray[np.intp]:
         """The class of each row, by number."""
-        check_classification_targets(y)
+        check_labels(y, self._who)
         classes, index = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise InputError(f"{self._who}: The number of classes has to be greater than one; got {len(classes)} class")

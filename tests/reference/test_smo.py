@@ -118,6 +118,8 @@ def test_working_sets_of_any_size_end_at_the_same_objective(dtype, shrinking, ca
     assert v[found.beta < problem.high].max() - v[found.beta > problem.low].min() <= 1e-5 + 1e-9
     expected = solved_slowly(K, y, problem.low, problem.high, 1e-3)
     assert found.objective <= 0.5 * expected @ K @ expected - y @ expected + 1e-6
+    # from the scores of all rows, those that had been left out included
+    np.testing.assert_allclose(found.objective, 0.5 * found.beta @ K @ found.beta - y @ found.beta, rtol=1e-5)
 
 
 @given(seed=seeds, total=st.floats(-1.0, 1.0))
@@ -152,3 +154,17 @@ def test_an_interrupt_keeps_beta_and_scores_in_step(monkeypatch):
     f = X @ (X.T @ found.beta)
     np.testing.assert_allclose(found.objective, found.beta @ (0.5 * f - y), rtol=1e-9)
     assert found.objective < 0
+
+
+@pytest.mark.parametrize("C", [1e2, 1e4])
+def test_the_violation_of_float32_rows_is_the_true_one(C):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 4)).astype(np.float32)
+    y = np.sign(X[:, 0] + X[:, 1] ** 2 - 1 + 0.3 * rng.normal(size=600)).astype(np.float64)
+    kernel = RBF(gamma=0.5)
+    problem = smo.Problem(kernel, prepare(kernel, X), np.arange(600), y, np.minimum(0, C * y), np.maximum(0, C * y))
+    found = smo.solve(problem, np.zeros(600), tol=5e-4, cache_bytes=1e8, limits=smo.Limits())
+    v = y - kernel(X.astype(np.float64)) @ found.beta
+    true = v[found.beta < problem.high].max() - v[found.beta > problem.low].min()
+    assert true <= 5e-4
+    np.testing.assert_allclose(found.violation, true, rtol=1e-6)
