@@ -394,6 +394,16 @@ NB_MODULE(_native, m) {
   bind_lasvm<float>(m);
   bind_lasvm<double>(m);
   m.def(
+      "least_margins",
+      [](In1<int64_t> place, int64_t first, In2<int8_t> y, In2<double> F, std::optional<In1<double>> lengths,
+         Out1<double> margin) {
+        const nb::gil_scoped_release released;
+        return onkel::least_margins(place.data(), first, int64_t(y.shape(0)), int64_t(y.shape(1)), y.data(), F.data(),
+                                    data_or_null(lengths), margin.data());
+      },
+      "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "F"_a.noconvert(), "lengths"_a.noconvert().none(),
+      "margin"_a.noconvert());
+  m.def(
       "coefficients",
       [](In2<double> L, In2<double> B, Out2<double> A) {
         const nb::gil_scoped_release released;

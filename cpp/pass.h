@@ -1,6 +1,7 @@
 // What a pass over the examples does in sequence, after the kernel values are there.
 #pragma once
 #include <cstdint>
+#include <limits>
 
 #include "parallel.h"
 
@@ -36,6 +37,24 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
     }
   }
   return b;
+}
+
+// How near to erring the rows first .. b-1 are whose kernel values are not there (place < 0): margin (b - first)
+// = the least y_io F_io, over length_i where lengths are given; infinity for all others. Returns how many err.
+inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y, const double* F,
+                             const double* lengths, double* margin) {
+  int64_t wrong = 0;
+  for (int64_t i = first; i < b; ++i) {
+    double least = std::numeric_limits<double>::infinity();
+    if (place[i] < 0)
+      for (int64_t o = 0; o < c; ++o) {
+        const double found = double(y[i * c + o]) * F[i * c + o];
+        if (y[i * c + o] != 0 && !(found >= least)) least = found;
+      }
+    wrong += !(least > 0);
+    margin[i - first] = lengths ? least / lengths[i] : least;
+  }
+  return wrong;
 }
 
 // The same with v itself, rows x_i of d features, dense or CSR (indptr not null).

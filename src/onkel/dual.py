@@ -51,8 +51,8 @@ def decide(
     scores: NDArray[np.float64],
     squared: NDArray[np.float64],
     lengths: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """The perceptron's decisions on a chunk, one by one: the steps (b, machines) it took.
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """The perceptron's decisions on a chunk, one by one: the steps (b, machines) it took, and the rows it erred on.
 
     `scores` (b, machines) are those of the guess before the chunk; they and `squared`, the machines'
     ‖v‖², are brought up to date. `lengths` are the rows' ‖φ(x)‖, where they are not alike.
@@ -60,38 +60,35 @@ def decide(
     b = len(x)
     steps, K = np.empty(y.shape), np.empty((0, b), dtype=x.dtype)
     place = np.full(b, -1)  # which row of K holds the kernel values of a row of the chunk
-    stop = calls = 0
+    held = stop = calls = 0
     while True:
-        needed = _likely(y[stop:], scores[stop:], place[stop:] < 0, None if lengths is None else lengths[stop:])
-        if len(needed) > b // 8 or calls > 8:  # many, or ever new ones: better have them all
+        margin = np.empty(b - stop)
+        wrong = _native.least_margins(place, stop, y, scores, lengths, margin)
+        if wrong > b // 8 or calls > 8:  # many, or ever new ones: better have them all
             needed = np.flatnonzero(place[stop:] < 0)
+        else:
+            needed = _nearest(margin, wrong)
         if len(needed):
-            held, K = K, np.empty((len(K) + len(needed), b), dtype=x.dtype)
-            K[: len(held)] = held
-            place[stop + needed] = np.arange(len(held), len(K))
-            _fill_rows(kernel, x, stop + needed, K[len(held) :])
+            before, held = held, held + len(needed)
+            if held > len(K):
+                old, K = K, np.empty((min(b, max(held, 2 * len(K))), b), dtype=x.dtype)
+                K[:before] = old[:before]
+            place[stop + needed] = np.arange(before, held)
+            _fill_rows(kernel, x, stop + needed, K[before:held])
         stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, squared)
         if stop == b:
-            return steps
+            met = np.flatnonzero(place >= 0)  # only they can have erred
+            return steps, met[steps[met].any(axis=1)]
         calls += 1
 
 
-def _likely(
-    y: NDArray[np.int8], scores: NDArray[np.float64], new: NDArray[np.bool_], lengths: NDArray[np.float64] | None
-) -> NDArray[np.int64]:
-    """The new rows that err as things are, and those next to erring: a product comes in whole panels."""
-    margins = (y * scores).T.copy()  # (machines, b): to reduce it so is three times faster
-    if not y.all():
-        margins[y.T == 0] = np.inf
-    margin = np.minimum.reduce(margins, axis=0)
-    margin[~new] = np.inf
-    wrong = int(np.count_nonzero(margin <= 0))
+def _nearest(margin: NDArray[np.float64], wrong: int) -> NDArray[np.int64]:
+    """The rows that err as things are, and those next to erring: a product comes in whole panels."""
     if wrong == 0:
         return np.empty(0, dtype=np.int64)
-    if lengths is not None:
-        margin /= lengths  # a step changes the scores of long rows most
-    count = min(-(-wrong // PANEL) * PANEL, int(np.count_nonzero(new)))
-    return np.sort(np.argpartition(margin, count - 1)[:count])
+    count = min(-(-wrong // PANEL) * PANEL, len(margin))
+    near = np.sort(np.argpartition(margin, count - 1)[:count])
+    return near[margin[near] < np.inf]
 
 
 def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -> None:
@@ -199,20 +196,22 @@ class Epochs:
             add_scores(self.kernel, x, self._due, self._weights, scores)
             scores += self.bias * self._weights.sum(axis=0)
         lengths = self.lengths()[where] if self.epoch > 1 else None  # at first too many err to choose among them
-        steps = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.squared, lengths)
-        rounds = self.rounds + 1 + np.arange(len(positions))
-        self.ledger.add(steps, rounds, self.numbers[where])
+        steps, erred = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.squared, lengths)
+        who, steps, before = positions[erred], steps[erred], self.rounds + 1
         self.rounds += len(positions)
-        erred = np.flatnonzero(steps.any(axis=1))
-        if self.epoch > 1 and len(erred):  # those whose columns are kept need not wait
-            kept = self._column_of[positions[erred]] >= 0
+        if len(erred) == 0:
+            return
+        self.ledger.add(steps, before + erred, self.numbers[who])
+        new = x[erred]
+        if self.epoch > 1:  # those whose columns are kept need not wait
+            kept = self._column_of[who] >= 0
             if kept.any():
-                self._add_kept(positions[erred[kept]], steps[erred[kept]])
-            erred = erred[~kept]
-        if len(erred):
-            self._due = x[erred] if self._due is None else joined([self._due, x[erred]])
-            self._waiting = np.concatenate([self._waiting, positions[erred]])
-            self._weights = np.concatenate([self._weights, steps[erred]])
+                self._add_kept(who[kept], steps[kept])
+                who, steps, new = who[~kept], steps[~kept], new[~kept]
+        if len(who):
+            self._due = new if self._due is None else joined([self._due, new])
+            self._waiting = np.concatenate([self._waiting, who])
+            self._weights = np.concatenate([self._weights, steps])
 
     def _push(self, front: int, least: int) -> None:
         """Adds what waits to the scores of the rows from `front` on, once there is enough of it."""
@@ -536,14 +535,12 @@ class Online:
         for start in range(0, len(x), CHUNK):
             where = slice(start, start + CHUNK)
             part = x[where] if len(x) > CHUNK else x
-            steps = decide(self.kernel, part, y[where], w[where], self.bias, self.scores(part), self.squared)
-            erred = np.flatnonzero(steps.any(axis=1))
-            rounds = self.rounds + 1 + np.arange(len(part))
+            steps, erred = decide(self.kernel, part, y[where], w[where], self.bias, self.scores(part), self.squared)
             if len(erred):
                 new = part[erred] if len(erred) < len(part) else part
-                self.ledger.add(steps, rounds, numbers[where])
-                moment = steps[erred] * rounds[erred, None]
-                self.support.add(new, steps[erred], moment, numbers[where][erred])
+                steps, rounds, which = steps[erred], self.rounds + 1 + erred, numbers[where][erred]
+                self.ledger.add(steps, rounds, which)
+                self.support.add(new, steps, steps * rounds[:, None], which)
             self.rounds += len(part)
 
     def _learn_one(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
