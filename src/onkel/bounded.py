@@ -7,7 +7,7 @@ result does not depend on the parts: a kernel value depends on nothing but its t
 the slots are made slot by slot.
 
 Without a budget the slots are the part's own, and the support of the parts before it is a growing one
-(`onkel.dual.Support`), whose scores are pulled.
+(`onkel.support.Support`), whose scores are pulled.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel.budget import Example, Memory, Policy
-from onkel.dual import GrowingRows, Support, joined
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, VectorRows
 from onkel.kernels.tiles import fill
 from onkel.kernels.vector import is_small
 from onkel.ledger import Window
 from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
+from onkel.support import GrowingRows, Support, joined
 
 __all__ = ["Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
 

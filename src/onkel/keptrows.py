@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.bounded import Slots
-from onkel.dual import GrowingRows, joined
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, Rows, VectorRows
 from onkel.kernels.tiles import BLOCK_BYTES, fill
+from onkel.support import GrowingRows, joined
 
 __all__ = ["KeptRows", "KernelRows"]
 
