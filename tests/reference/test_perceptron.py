@@ -7,6 +7,7 @@ import pytest
 from data_sets import require
 
 from onkel import KernelPerceptron
+from onkel._core import _native
 from onkel.kernels import Polynomial
 
 # a9a in file order, K = exp(−0.01‖·‖²), one pass, no intercept: the README of KOL gives 6887 support
@@ -48,3 +49,18 @@ def test_mnist_in_a_tenth_of_an_epoch_is_that_of_freund_and_schapire(degree):
     assert machine.n_mistakes_ == pytest.approx(mistakes, rel=0.03)
     assert len(machine.support_) == pytest.approx(support, rel=0.03)
     assert (machine.predict(T) != mnist["y_test"]).mean() == pytest.approx(error, abs=0.004)
+
+
+@pytest.mark.parametrize("first", [0, 5])
+@pytest.mark.parametrize("with_lengths", [True, False])
+def test_the_rows_next_to_erring_are_those_of_least_margin(first, with_lengths):
+    rng = np.random.default_rng(first)
+    y, F = rng.integers(-1, 2, size=(40, 3)).astype(np.int8), rng.normal(size=(40, 3))
+    place = np.where(rng.random(40) < 0.3, 2, -1)
+    lengths = rng.uniform(0.5, 2.0, size=40) if with_lengths else None
+    margin = np.empty(40 - first)
+    wrong = _native.least_margins(place, first, y, F, lengths, margin)
+    expected = np.where(y == 0, np.inf, y * F).min(axis=1)
+    expected[place >= 0] = np.inf
+    assert wrong == np.count_nonzero(expected[first:] <= 0)
+    np.testing.assert_allclose(margin, (expected if lengths is None else expected / lengths)[first:])
