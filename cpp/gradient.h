@@ -19,8 +19,7 @@
 
 namespace onkel { namespace ONKEL_TARGET {
 
-typedef Simd<double>::V Wide;
-constexpr int kEntries = 16, kWide = kLanes<double>;
+constexpr int kEntries = 16;
 constexpr int64_t kSearch = 256;  // entries in which the largest is looked for
 
 // sum_s a_s k_s

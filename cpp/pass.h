@@ -7,6 +7,24 @@
 
 namespace onkel {
 
+// How near to erring the rows first .. b-1 are whose kernel values are not there (place < 0): margin (b - first)
+// = the least y_io F_io, over length_i where lengths are given; infinity for all others. Returns how many err.
+inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y, const double* F,
+                             const double* lengths, double* margin) {
+  int64_t wrong = 0;
+  for (int64_t i = first; i < b; ++i) {
+    double least = std::numeric_limits<double>::infinity();
+    if (place[i] < 0)
+      for (int64_t o = 0; o < c; ++o) {
+        const double found = double(y[i * c + o]) * F[i * c + o];
+        if (y[i * c + o] != 0 && !(found >= least)) least = found;
+      }
+    wrong += !(least > 0);
+    margin[i - first] = lengths ? least / lengths[i] : least;
+  }
+  return wrong;
+}
+
 // The perceptron's decisions on one chunk of b rows, c one-vs-rest machines.
 //   for i = first .. b-1, machine o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
 // Given y in {-1, +1} (0: the machine does not look at the row), w > 0, and F (b, c), the scores
@@ -39,25 +57,7 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
   return b;
 }
 
-// How near to erring the rows first .. b-1 are whose kernel values are not there (place < 0): margin (b - first)
-// = the least y_io F_io, over length_i where lengths are given; infinity for all others. Returns how many err.
-inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y, const double* F,
-                             const double* lengths, double* margin) {
-  int64_t wrong = 0;
-  for (int64_t i = first; i < b; ++i) {
-    double least = std::numeric_limits<double>::infinity();
-    if (place[i] < 0)
-      for (int64_t o = 0; o < c; ++o) {
-        const double found = double(y[i * c + o]) * F[i * c + o];
-        if (y[i * c + o] != 0 && !(found >= least)) least = found;
-      }
-    wrong += !(least > 0);
-    margin[i - first] = lengths ? least / lengths[i] : least;
-  }
-  return wrong;
-}
-
-// The same with v itself, rows x_i of d features, dense or CSR (indptr not null).
+// The perceptron's decisions with v itself, rows x_i of d features, dense or CSR (indptr not null).
 //   if y_io (v_o . x_i + b_o) <= 0:  v_o += s x_i,  b_o += s,   s = eta w_i y_io   (b only with bias)
 // V (c, d + 1) holds v and, last, b; M the same with each step times its round, first_round + i,
 // so that V - M / rounds is the average of all guesses. Updated in place; steps as above.

@@ -5,11 +5,12 @@
 // kernel's map is applied and the values are at once summed with the weights, or stored.
 //
 //   for each chunk of rows (packed, or left in CSR; second-level cache)
-//     for each panel of support vectors
-//       for each few rows of the chunk
-//         accumulate -> buffer          dense: kRows x panel; sparse: row by row
+//     for each panel of support vectors, or with CSR rows for kSparsePanels abreast
+//       for each few rows of the chunk, or with CSR for all of them
+//         accumulate -> buffer          dense: kRows x panel; CSR: kSparseRows x panels
 //         repair     distances that lost their digits are taken again, directly
-//         finish     map, then += weights or store
+//         finish     map, then += weights of one output, or store,
+//                    or leave in the buffer for the weights of several, or to store by columns
 //
 // Two promises rest on how the sums are made. Each value is one chain of fused
 // multiply-adds in feature order, started from the rows' own norms: it depends on nothing
@@ -25,6 +26,7 @@ namespace onkel { namespace ONKEL_TARGET {
 // Panels between two moves of the lanes' sums to float64; a lane gets kPanel / kLanes terms
 // of each panel, hence 32 terms.
 constexpr int64_t kFlush = 32 * kBytes / kPanelBytes;
+static_assert(kFlush % kSparsePanels == 0, "panels abreast are moved together");
 // Rows of a chunk: about 256 kB packed.
 constexpr int64_t kChunkBytes = 256 * 1024;
 constexpr int64_t kMostTiles = 16;
@@ -84,20 +86,20 @@ static void accumulate_dense(int64_t depth, const T* a, const T* b, const T* sta
   }
 }
 
-// buffer[q][r][j] for kCount sparse rows against kWide panels, `apart` values from one to the next; the
+// buffer[q][r][j] for kCount sparse rows against kAbreast panels, `apart` values from one to the next; the
 // entries (panel row, value) of row r are from starts[r] to starts[r + 1].
 // Only for ops where a zero adds nothing: kDot..kCosine, kMin.
-template <class T, Op kOp, int kCount, int kWide>
+template <class T, Op kOp, int kCount, int kAbreast>
 static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const T* x, const T* b, int64_t apart,
                               const T* start_x, const T* start_z, T* buffer) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
-  V sum[kCount][kWide * kPer];
+  V sum[kCount][kAbreast * kPer];
   const auto meet_entry = [&](int r, int64_t e) __attribute__((always_inline)) {
     const V xe = splat(x[e]);
     const T* row = b + int64_t(slots[e]) * kPanel<T>;
 #pragma GCC unroll 2
-    for (int q = 0; q < kWide; ++q)
+    for (int q = 0; q < kAbreast; ++q)
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v)
         sum[r][q * kPer + v] = meet<T, kOp>(sum[r][q * kPer + v], xe, load(row + q * apart + v * kLanes<T>));
@@ -106,7 +108,7 @@ static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const
 #pragma GCC unroll 4
   for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 16
-    for (int v = 0; v < kWide * kPer; ++v) sum[r][v] = splat(start_x[r]) + load(start_z + v * kLanes<T>);
+    for (int v = 0; v < kAbreast * kPer; ++v) sum[r][v] = splat(start_x[r]) + load(start_z + v * kLanes<T>);
     const int64_t count = starts[r + 1] - starts[r];
     together = count < together ? count : together;
   }
@@ -124,7 +126,7 @@ static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const
   for (int r = 0; r < kCount; ++r) {
     for (int64_t e = starts[r] + together; e < starts[r + 1]; ++e) meet_entry(r, e);
 #pragma GCC unroll 2
-    for (int q = 0; q < kWide; ++q)
+    for (int q = 0; q < kAbreast; ++q)
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v)
         store(buffer + (q * kSparseChunk + r) * kPanel<T> + v * kLanes<T>, sum[r][q * kPer + v]);
@@ -229,23 +231,23 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
   }
 }
 
-// sums[r][o] += buffer[r] * the weights of output o, for a tile of kWide panels: buffers lie `apart`.
-template <class T, int kWide> static void add_weighted(const Job<T>& job, const Tile<T>& tile, int64_t apart) {
+// sums[r][o] += buffer[r] * the weights of output o, for a tile of kAbreast panels: buffers lie `apart`.
+template <class T, int kAbreast> static void add_weighted(const Job<T>& job, const Tile<T>& tile, int64_t apart) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
   const int64_t c = job.c;
   const T* weights = job.weights + tile.panel * c * kPanel<T>;
   T* sums = tile.sums;
   for (int64_t r = 0; r < tile.rows; ++r) {
-    V k[kWide * kPer];
+    V k[kAbreast * kPer];
 #pragma GCC unroll 2
-    for (int q = 0; q < kWide; ++q)
+    for (int q = 0; q < kAbreast; ++q)
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v) k[q * kPer + v] = load(tile.buffer + q * apart + r * kPanel<T> + v * kLanes<T>);
     for (int64_t o = 0; o < c; ++o, sums += kLanes<T>) {
       V s = load(sums);
 #pragma GCC unroll 2
-      for (int q = 0; q < kWide; ++q)
+      for (int q = 0; q < kAbreast; ++q)
 #pragma GCC unroll 8
         for (int v = 0; v < kPer; ++v)
           s += k[q * kPer + v] * load(weights + (q * c + o) * kPanel<T> + v * kLanes<T>);
@@ -299,18 +301,13 @@ template <class T> static Finish<T> finish_of(const Job<T>& job) {
 
 template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, int64_t rows) {
   if (!job.scores) return;
-  typedef Simd<double>::V Wide;
-  constexpr int kWide = kLanes<double>;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t o = 0; o < job.c; ++o, sums += kLanes<T>) {
       Wide lanes = load_wide(sums);
 #pragma GCC unroll 2
       for (int l = kWide; l < kLanes<T>; l += kWide) lanes += load_wide(sums + l);
       store(sums, typename Simd<T>::V{});
-      double total = 0;
-#pragma GCC unroll 8
-      for (int l = 0; l < kWide; l += 2) total += lanes[l] + lanes[l + 1];
-      job.scores[(first + r) * job.score_row + o * job.score_column] += total;
+      job.scores[(first + r) * job.score_row + o * job.score_column] += sum_of(lanes);
     }
 }
 
@@ -445,16 +442,16 @@ static void gather_entries(const Job<T>& job, int64_t first, int64_t last, int64
   starts[last - first] = count;
 }
 
-// The same for all rows of a chunk.
-template <class T, Op kOp, int kWide>
+// accumulate_sparse for all rows of a chunk.
+template <class T, Op kOp, int kAbreast>
 static void sum_sparse(int64_t rows, const int64_t* starts, const int32_t* slots, const T* x, const T* b, int64_t apart,
                        const T* start_x, const T* start_z, T* buffer) {
   int64_t r = 0;
   for (; r + kSparseRows <= rows; r += kSparseRows)
-    accumulate_sparse<T, kOp, kSparseRows, kWide>(starts + r, slots, x, b, apart, start_x + r, start_z,
+    accumulate_sparse<T, kOp, kSparseRows, kAbreast>(starts + r, slots, x, b, apart, start_x + r, start_z,
                                                   buffer + r * kPanel<T>);
   for (; r < rows; ++r)
-    accumulate_sparse<T, kOp, 1, kWide>(starts + r, slots, x, b, apart, start_x + r, start_z, buffer + r * kPanel<T>);
+    accumulate_sparse<T, kOp, 1, kAbreast>(starts + r, slots, x, b, apart, start_x + r, start_z, buffer + r * kPanel<T>);
 }
 
 template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {

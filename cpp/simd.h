@@ -71,11 +71,22 @@ ONKEL_INLINE Half narrow(Simd<double>::V v) { return __builtin_convertvector(v, 
 #endif
 
 // As many values as a vector has doubles, as doubles.
+typedef Simd<double>::V Wide;
+constexpr int kWide = kLanes<double>;
 ONKEL_INLINE Simd<double>::V load_wide(const double* p) { return load(p); }
 ONKEL_INLINE Simd<double>::V load_wide(const float* p) {
   Half v;
   __builtin_memcpy(&v, p, sizeof v);
   return widen(v);
+}
+
+// The sum of a vector's lanes, by halves.
+ONKEL_INLINE double sum_of(Wide v) {
+  double part[kWide];
+  store(part, v);
+  for (int width = kWide / 2; width > 0; width /= 2)
+    for (int l = 0; l < width; ++l) part[l] += part[l + width];
+  return part[0];
 }
 
 // mask ? a : b, lane by lane; masks are all ones or all zeros.

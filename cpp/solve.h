@@ -52,15 +52,6 @@ static void solve(const double* L, int64_t ld, int64_t m, double* z) {
   }
 }
 
-// The sum of a vector's lanes, by halves.
-ONKEL_INLINE double sum_of(Simd<double>::V v) {
-  double part[kLanes<double>];
-  store(part, v);
-  for (int width = kLanes<double> / 2; width > 0; width /= 2)
-    for (int l = 0; l < width; ++l) part[l] += part[l + width];
-  return part[0];
-}
-
 // The same for one right-hand side: z_t for t in [from, to), in: the right-hand side. Four rows of L
 // share what is loaded of z, and the triangle in their corner is solved in registers: each value waits for
 // the one before, and would wait longer if it came through memory.

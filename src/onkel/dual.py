@@ -134,7 +134,7 @@ class Epochs:
         self.scores = np.zeros((self.machines, self.n))
         self.rounds = self.epoch = 0
         self.complete = False
-        self._lengths: NDArray[np.float64] | None = None
+        self._own: NDArray[np.float64] | None = None
         self._waiting = np.empty(0, dtype=np.int64)  # positions whose push is due,
         self._due: Rows | None = None  # their rows and steps
         self._weights = np.empty((0, self.machines))
@@ -179,11 +179,11 @@ class Epochs:
             online.support.take(self._given[place[part]], coef[part], moment[part], numbers[part])
         return online
 
-    def lengths(self) -> NDArray[np.float64]:
-        """‖φ(x)‖ of each row, by position; to be asked once an epoch has begun."""
-        if self._lengths is None:
-            self._lengths = np.sqrt(np.maximum(self.kernel._diag(self.rows) + self.bias, TINY))
-        return self._lengths
+    def own(self) -> NDArray[np.float64]:
+        """k(x, x) of each row, by position, computed once; to be asked when the rows are in their order."""
+        if self._own is None:
+            self._own = self.kernel._diag(self.rows)
+        return self._own
 
     def _sort(self, order: NDArray[np.int64]) -> None:
         self.rows, self.y, self.w = self.rows[order], self.y[order], self.w[order]
@@ -195,7 +195,9 @@ class Epochs:
         if self._due is not None:
             add_scores(self.kernel, x, self._due, self._weights, scores)
             scores += self.bias * self._weights.sum(axis=0)
-        lengths = self.lengths()[where] if self.epoch > 1 else None  # at first too many err to choose among them
+        lengths = None
+        if self.epoch > 1:  # at first too many err to choose among them
+            lengths = np.sqrt(np.maximum(self.own()[where] + self.bias, TINY))
         steps, erred = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.squared, lengths)
         who, steps, before = positions[erred], steps[erred], self.rounds + 1
         self.rounds += len(positions)

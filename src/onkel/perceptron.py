@@ -181,7 +181,7 @@ class KernelPerceptron(KernelDoor, _WithLedger):
         """The mistakes of a fit against the theorem, from numbers that are there already."""
         entries = run.ledger.entries
         mistakes, steps = np.bincount(entries["class"], minlength=run.machines), np.abs(entries["step"])
-        radius_sq = float(self.kernel_._diag(run.rows).max()) + run.bias
+        radius_sq = float(run.own().max()) + run.bias
         if not run.complete:
             reason = (
                 f"no separator found in {self.n_iter_} epoch(s). "

@@ -14,6 +14,7 @@ does not look, a real number in regression — and a weight, and gives f(x) as i
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from onkel.kernels import RBF
 KernelFunction = Callable[[NDArray, NDArray], NDArray]
 
 
-class SlowOnline:
+class SlowOnline(ABC):
     """The list of terms, and what may happen to it."""
 
     def __init__(self, kernel: KernelFunction) -> None:
@@ -62,8 +63,9 @@ class SlowOnline:
         self.seen += 1
         return f
 
+    @abstractmethod
     def step(self, x: NDArray, y: NDArray, w: float, f: NDArray) -> None:
-        raise NotImplementedError
+        """What the learner makes of an example whose score was f."""
 
     def add(self, x: NDArray, a: NDArray) -> None:
         self.support.append(x)
