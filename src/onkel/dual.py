@@ -108,7 +108,7 @@ class Epochs:
     """Passes over rows that are all there, with kept scores.
 
     y (n, machines) in {−1, 0, +1}, w (n,) > 0. `scores` (machines, n) are those of the current guess
-    on every row once an epoch after the first has ended (`complete`).
+    on every row once an epoch after the first has ended (`complete`) and what waits is added (`settle`).
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Epochs:
         self._given = rows  # as the user knows them, and as they are best multiplied
         self.rows = rows.compact()
         self.y, self.w, self.numbers = y, w, numbers  # by position, the numbers to tell the rows by
-        self.place = np.arange(self.n)  # which row of the data stands at a position
+        self.place = self._position = np.arange(self.n)  # which row of the data stands at a position, and the reverse
         self.ledger = Ledger()
         self.squared = np.zeros(self.machines)
         self.scores = np.zeros((self.machines, self.n))
@@ -151,14 +151,14 @@ class Epochs:
             self._sort(order)  # so that "later" is a slice
         elif self.epoch > 0:
             self._make_up()
-        visit = None if self.epoch == 0 or order is None else np.argsort(self.place)[order]
+        visit = None if self.epoch == 0 or order is None else self._position[order]
         self.epoch += 1
         chunk = CHUNK if self.epoch == 1 else LATER
         for start in range(0, self.n, chunk):
             stop = min(start + chunk, self.n)
             positions = np.arange(start, stop) if visit is None else visit[start:stop]
             self._chunk(positions, slice(start, stop) if visit is None else positions)
-            self._push(stop if self.epoch == 1 else 0, len(self._waiting) if stop == self.n else 0)
+            self._push(stop if self.epoch == 1 else 0)
             progress(stop)
         self.complete = self.epoch > 1
         return len(self.ledger) - before
@@ -188,6 +188,7 @@ class Epochs:
     def _sort(self, order: NDArray[np.int64]) -> None:
         self.rows, self.y, self.w = self.rows[order], self.y[order], self.w[order]
         self.numbers, self.place = self.numbers[order], self.place[order]
+        self._position = np.argsort(self.place)
 
     def _chunk(self, positions: NDArray[np.int64], where: slice | NDArray[np.int64]) -> None:
         x = self.rows[where]
@@ -215,7 +216,11 @@ class Epochs:
             self._waiting = np.concatenate([self._waiting, who])
             self._weights = np.concatenate([self._weights, steps])
 
-    def _push(self, front: int, least: int) -> None:
+    def settle(self) -> None:
+        """Adds what still waits: after it, if `complete`, the scores are those of the last guess."""
+        self._push(0, len(self._waiting))
+
+    def _push(self, front: int, least: int = 0) -> None:
         """Adds what waits to the scores of the rows from `front` on, once there is enough of it."""
         ready = max(least, len(self._waiting) - len(self._waiting) % PANEL if len(self._waiting) >= PUSH else 0)
         if ready == 0 or self._due is None:

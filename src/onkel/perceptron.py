@@ -188,9 +188,10 @@ class KernelPerceptron(KernelDoor, _WithLedger):
                 "onkel.bounds.certificate(estimator, X, y) looks for a bound with a comparator."
             )
             return bounds.uncertified(mistakes, radius_sq, self.n_iter_, reason)
+        run.settle()
         return bounds.certify(
             mistakes=mistakes,
-            margins=run.y * run.scores.T,
+            margins=(run.y.T * run.scores).T,
             norms=np.sqrt(np.maximum(run.squared, 0.0)),
             radius_sq=radius_sq,
             epochs=self.n_iter_,
