@@ -138,27 +138,32 @@ class Epochs:
         self._waiting = np.empty(0, dtype=np.int64)  # positions whose push is due,
         self._due: Rows | None = None  # their rows and steps
         self._weights = np.empty((0, self.machines))
-        self._pushed: list[tuple[NDArray[np.int64], NDArray[np.float64], int]] = []  # in the first epoch
+        # Of the epoch's mistakes in their order: how many were pushed, to the end of which chunk the visited
+        # rows have had how many, and what was pushed with the end of the rows that it is still owed to.
+        self._taken = 0
+        self._visited: list[tuple[int, int]] = []
+        self._pushed: list[tuple[NDArray[np.int64], NDArray[np.float64], int]] = []
         size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel._cost(self.rows) > KEEP else 0
         self._columns = np.empty((min(size, self.n), self.n), dtype=self.rows.dtype)  # touched as it fills
         self._column_of = np.full(self.n, -1, dtype=np.int64)
         self._kept = 0
+        self._whole = False  # whether a push goes to all rows at once, its columns to be kept
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
         """One epoch in the given order of rows (None: as they are); returns its mistakes."""
         before, self.complete = len(self.ledger), False
-        if self.epoch == 0 and order is not None:
-            self._sort(order)  # so that "later" is a slice
-        elif self.epoch > 0:
-            self._make_up()
-        visit = None if self.epoch == 0 or order is None else self._position[order]
+        self.settle()
         self.epoch += 1
+        self._whole = self.epoch > 1 and len(self._columns) > 0
+        if order is not None and not self._whole:
+            self._sort(order)  # so that "later" is a slice
+        visit = self._position[order] if order is not None and self._whole else None
         chunk = CHUNK if self.epoch == 1 else LATER
         for start in range(0, self.n, chunk):
             stop = min(start + chunk, self.n)
             positions = np.arange(start, stop) if visit is None else visit[start:stop]
             self._chunk(positions, slice(start, stop) if visit is None else positions)
-            self._push(stop if self.epoch == 1 else 0)
+            self._push(stop)
             progress(stop)
         self.complete = self.epoch > 1
         return len(self.ledger) - before
@@ -186,9 +191,13 @@ class Epochs:
         return self._own
 
     def _sort(self, order: NDArray[np.int64]) -> None:
-        self.rows, self.y, self.w = self.rows[order], self.y[order], self.w[order]
-        self.numbers, self.place = self.numbers[order], self.place[order]
-        self._position = np.argsort(self.place)
+        here = self._position[order]
+        self.rows, self.y, self.w, self.numbers = self.rows[here], self.y[here], self.w[here], self.numbers[here]
+        if self.epoch > 1:  # before it they are 0
+            self.scores = self.scores[:, here]
+        if self._own is not None:
+            self._own = self._own[here]
+        self.place, self._position = order, np.argsort(order)
 
     def _chunk(self, positions: NDArray[np.int64], where: slice | NDArray[np.int64]) -> None:
         x = self.rows[where]
@@ -196,6 +205,9 @@ class Epochs:
         if self._due is not None:
             add_scores(self.kernel, x, self._due, self._weights, scores)
             scores += self.bias * self._weights.sum(axis=0)
+        if self.epoch > 1 and not self._whole:  # what was pulled need not be pushed: it pays for long chunks
+            self.scores[:, where] = scores.T
+            self._visited.append((int(positions[-1]) + 1, self._taken + len(self._waiting)))
         lengths = None
         if self.epoch > 1:  # at first too many err to choose among them
             lengths = np.sqrt(np.maximum(self.own()[where] + self.bias, TINY))
@@ -206,7 +218,7 @@ class Epochs:
             return
         self.ledger.add(steps, before + erred, self.numbers[who])
         new = x[erred]
-        if self.epoch > 1:  # those whose columns are kept need not wait
+        if self._whole:  # those whose columns are kept need not wait
             kept = self._column_of[who] >= 0
             if kept.any():
                 self._add_kept(who[kept], steps[kept])
@@ -217,27 +229,42 @@ class Epochs:
             self._weights = np.concatenate([self._weights, steps])
 
     def settle(self) -> None:
-        """Adds what still waits: after it, if `complete`, the scores are those of the last guess."""
-        self._push(0, len(self._waiting))
+        """Adds what is due to any row: after it, if `complete`, the scores are those of the last guess."""
+        self._push(self.n, len(self._waiting))
+        for who, A, stop in self._pushed:
+            self._add(who, A, slice(0, stop), self.rows[who])
+        self._pushed.clear()
+        self._visited.clear()
+        self._taken = 0
 
     def _push(self, front: int, least: int = 0) -> None:
-        """Adds what waits to the scores of the rows from `front` on, once there is enough of it."""
+        """Adds what waits to the scores of the rows from `front` on, once there is enough of it.
+
+        Rows that were visited while it waited have had a part of it, and now get the rest; those before them
+        can wait for the end of the epoch.
+        """
         ready = max(least, len(self._waiting) - len(self._waiting) % PANEL if len(self._waiting) >= PUSH else 0)
         if ready == 0 or self._due is None:
             return
         who, A, s = self._waiting[:ready], np.ascontiguousarray(self._weights[:ready]), self._due[:ready]
         self._due = self._due[ready:] if ready < len(self._waiting) else None
         self._waiting, self._weights = self._waiting[ready:], self._weights[ready:]
-        if self.epoch == 1 and self.again:
-            self._pushed.append((who, A, front))
-        if front < self.n:
-            self._add(who, A, slice(front, self.n), s)
-
-    def _make_up(self) -> None:
-        """Before a second epoch: the first one's pushes to the rows that had been visited."""
-        for who, A, front in self._pushed:
-            self._add(who, A, slice(0, front), self.rows[who])
-        self._pushed.clear()
+        if self._whole:
+            self._add(who, A, slice(0, self.n), s)
+            return
+        self._add(who, A, slice(front, self.n), s)
+        if not self.again:
+            return
+        start, owed = 0, front if self.epoch == 1 else 0
+        for stop, had in self._visited:
+            part = slice(max(had - self._taken, 0), ready)
+            if part.start == 0:
+                owed = stop
+            elif part.start < ready:
+                self._add(who[part], A[part], slice(start, stop), s[part])
+            start = stop
+        self._pushed.append((who, A, owed))
+        self._taken += ready
 
     def _add_kept(self, who: NDArray[np.int64], A: NDArray[np.float64]) -> None:
         """scores += A' k(who, rows), by columns that are kept."""
@@ -251,10 +278,12 @@ class Epochs:
         From now on they are, while there is room. In the first epoch columns come in two parts, and
         fresh memory costs more than computing twice, so that keeping begins with the second.
         """
+        if where.start == where.stop:
+            return
         scores = self.scores[:, where]
         if self.bias:
             scores += self.bias * A.sum(axis=0)[:, None]
-        if self.epoch > 1 and self._kept + len(who) <= len(self._columns):
+        if self._whole and self._kept + len(who) <= len(self._columns):
             place = slice(self._kept, self._kept + len(who))
             self._column_of[who] = np.arange(place.start, place.stop)
             self._kept = place.stop
