@@ -8,7 +8,7 @@
 namespace onkel {
 
 // How near to erring the rows first .. b-1 are whose kernel values are not there (place < 0): margin (b - first)
-// = the least y_io F_io, over length_i where lengths are given; infinity for all others. Returns how many err.
+// = the least y_io F_oi, over length_i where lengths are given; infinity for all others. Returns how many err.
 inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y, const double* F,
                              const double* lengths, double* margin) {
   int64_t wrong = 0;
@@ -16,7 +16,7 @@ inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int
     double least = std::numeric_limits<double>::infinity();
     if (place[i] < 0)
       for (int64_t o = 0; o < c; ++o) {
-        const double found = double(y[i * c + o]) * F[i * c + o];
+        const double found = double(y[i * c + o]) * F[o * b + i];
         if (y[i * c + o] != 0 && !(found >= least)) least = found;
       }
     wrong += !(least > 0);
@@ -27,7 +27,7 @@ inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int
 
 // The perceptron's decisions on one chunk of b rows, c one-vs-rest machines.
 //   for i = first .. b-1, machine o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
-// Given y in {-1, +1} (0: the machine does not look at the row), w > 0, and F (b, c), the scores
+// Given y in {-1, +1} (0: the machine does not look at the row), w > 0, and F (c, b), the scores
 // before the chunk, updated in place for the rows still to come. Only rows that err need their
 // kernel values with the chunk: row i's are K + place[i] * b, and where place[i] < 0 and the row
 // errs the pass stops there, to be called again from it; returns where it stopped, b at the end.
@@ -40,7 +40,7 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
   for (int64_t i = first; i < b; ++i) {
     bool erred = false;
     for (int64_t o = 0; o < c; ++o) {
-      const bool wrong = y[i * c + o] != 0 && !(y[i * c + o] * F[i * c + o] > 0);
+      const bool wrong = y[i * c + o] != 0 && !(y[i * c + o] * F[o * b + i] > 0);
       steps[i * c + o] = wrong ? w[i] * y[i * c + o] : 0.0;
       erred |= wrong;
     }
@@ -50,8 +50,9 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
     for (int64_t o = 0; o < c; ++o) {
       const double step = steps[i * c + o];
       if (step == 0) continue;
-      squared[o] += 2 * step * F[i * c + o] + step * step * (double(row[i]) + bias);
-      for (int64_t j = i + 1; j < b; ++j) F[j * c + o] += step * (double(row[j]) + bias);
+      double* f = F + o * b;
+      squared[o] += 2 * step * f[i] + step * step * (double(row[i]) + bias);
+      for (int64_t j = i + 1; j < b; ++j) f[j] += step * (double(row[j]) + bias);
     }
   }
   return b;

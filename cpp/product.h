@@ -30,7 +30,8 @@ static_assert(kFlush % kSparsePanels == 0, "panels abreast are moved together");
 // Rows of a chunk: about 256 kB packed.
 constexpr int64_t kChunkBytes = 256 * 1024;
 constexpr int64_t kMostTiles = 16;
-constexpr int64_t kSparseChunk = 64;  // rows of a chunk in the sparse path
+constexpr int64_t kSparseChunk = 128;  // rows of a chunk in the sparse path: in the second-level cache with a panel,
+constexpr int64_t kSparseBlock = 64;   // and of those that are summed before they are finished: in the first-level cache
 constexpr int64_t kAhead = 800;       // entries between the one that is met and the one that memory is asked for
 
 // A distance whose square is less than this part of |x|^2 + |z|^2 has lost too many digits
@@ -129,7 +130,7 @@ static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const
     for (int q = 0; q < kAbreast; ++q)
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v)
-        store(buffer + (q * kSparseChunk + r) * kPanel<T> + v * kLanes<T>, sum[r][q * kPer + v]);
+        store(buffer + (q * kSparseBlock + r) * kPanel<T> + v * kLanes<T>, sum[r][q * kPer + v]);
   }
 }
 
@@ -343,7 +344,7 @@ template <class T> static int64_t scratch_bytes(const Job<T>& job) {
   const int64_t rows = chunk_rows(job);
   const int64_t sums = round64(rows * (job.scores ? job.c : 0) * kBytes);
   const int64_t aux = round64((rows + kSparsePanels * kPanel<T>) * int64_t(sizeof(T))) * 2;
-  const int64_t buffer = (kSparsePanels * kSparseChunk > kRows ? kSparsePanels * kSparseChunk : kRows) * kPanelBytes;
+  const int64_t buffer = (kSparsePanels * kSparseBlock > kRows ? kSparsePanels * kSparseBlock : kRows) * kPanelBytes;
   int64_t packed = round64(rows * job.rows.d * int64_t(sizeof(T)));
   if (job.rows.indptr) {
     const int64_t widest = widest_rows(job);
@@ -462,15 +463,15 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
   const auto sum_some = least ? sum_sparse<T, Op::kMin, kSparsePanels> : sum_sparse<T, Op::kDot, kSparsePanels>;
   const auto sum_one = least ? sum_sparse<T, Op::kMin, 1> : sum_sparse<T, Op::kDot, 1>;
   const int64_t widest = widest_rows(job);
-  constexpr int64_t apart = kSparseChunk * kPanel<T>;
+  constexpr int64_t apart = kSparseBlock * kPanel<T>;
   T* buffer = arena.take<T>(kSparsePanels * apart);
-  T* zeros = arena.take<T>(kSparseChunk + kSparsePanels * kPanel<T>);
+  T* zeros = arena.take<T>(kSparseBlock + kSparsePanels * kPanel<T>);
   T* aux = arena.take<T>(step);
   int64_t* starts = arena.take<int64_t>(step + 1);
   int32_t* slots = arena.take<int32_t>(widest);
   T* x = arena.take<T>(widest);
   T* sums = arena.take<T>(job.scores ? step * job.c * kLanes<T> : 0);
-  for (int64_t i = 0; i < kSparseChunk + kSparsePanels * kPanel<T>; ++i) zeros[i] = 0;
+  for (int64_t i = 0; i < kSparseBlock + kSparsePanels * kPanel<T>; ++i) zeros[i] = 0;
   for (int64_t first = begin; first < end; first += step) {
     const int64_t last = first + step < end ? first + step : end, rows = last - first;
     const int64_t* from = job.rows.indptr + first;  // the entries as they are,
@@ -485,19 +486,24 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
     for (int64_t r = 0; r < rows; ++r) aux[r] = job.rows.aux ? job.rows.aux[first + r] : T(0);
     if (job.scores)
       for (int64_t i = 0; i < step * job.c * kLanes<T>; ++i) sums[i] = 0;
-    const T* start_x = distance ? aux : zeros;
     for (int64_t p = 0; p < panels; p += kSparsePanels) {
       const T* b = job.panels.values + p * job.panels.depth * kPanel<T>;
       const T* start_z = distance ? job.panels.aux + p * kPanel<T> : zeros;
       const bool all = p + kSparsePanels <= panels;
-      (all ? sum_some : sum_one)(rows, from, slot, value, b, job.panels.depth * kPanel<T>, start_x, start_z, buffer);
-      for (int64_t q = 0; q < (all ? kSparsePanels : 1); ++q) {
-        const Tile<T> tile{buffer + q * apart, first, rows, p + q, aux, sums};
-        done(job, tile);
-        if (stays(job) && job.gram) store_columns(job, tile);
+      for (int64_t r = 0; r < rows; r += kSparseBlock) {
+        const int64_t here = rows - r < kSparseBlock ? rows - r : kSparseBlock;
+        T* block_sums = sums + r * job.c * kLanes<T>;
+        (all ? sum_some : sum_one)(here, from + r, slot, value, b, job.panels.depth * kPanel<T>, distance ? aux + r : zeros,
+                                   start_z, buffer);
+        for (int64_t q = 0; q < (all ? kSparsePanels : 1); ++q) {
+          const Tile<T> tile{buffer + q * apart, first + r, here, p + q, aux + r, block_sums};
+          done(job, tile);
+          if (stays(job) && job.gram) store_columns(job, tile);
+        }
+        if (stays(job) && job.scores)
+          (all ? add_weighted<T, kSparsePanels> : add_weighted<T, 1>)(
+              job, Tile<T>{buffer, first + r, here, p, aux + r, block_sums}, apart);
       }
-      if (stays(job) && job.scores)
-        (all ? add_weighted<T, kSparsePanels> : add_weighted<T, 1>)(job, Tile<T>{buffer, first, rows, p, aux, sums}, apart);
       if ((p + kSparsePanels) % kFlush == 0 || p + kSparsePanels >= panels) flush(job, sums, first, rows);
     }
   }

@@ -30,14 +30,15 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores, fill
 from onkel.ledger import Ledger
-from onkel.support import Support, joined
+from onkel.pending import PANEL, Pending
+from onkel.support import Support
 
 __all__ = ["Epochs", "Online"]
 
 CHUNK = 256  # rows that are decided on one Gram matrix,
 LATER = 2048  # and after the first epoch, when few err
-PUSH = 256  # support vectors that wait for a push
-PANEL = 32  # pushes come in multiples of this where they can
+PUSH = 384  # support vectors that wait for a push
+STORE = 4096  # pushes that are held until the rows that had been visited hear of them, at the latest at the end
 TINY = 1e-300  # least squared length of a row, where a kernel that is not PSD has a negative one
 KEEP = 256.0  # multiply-adds of a kernel value above which a kept one is cheaper than a new one
 
@@ -54,7 +55,7 @@ def decide(
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """The perceptron's decisions on a chunk, one by one: the steps (b, machines) it took, and the rows it erred on.
 
-    `scores` (b, machines) are those of the guess before the chunk; they and `squared`, the machines'
+    `scores` (machines, b) are those of the guess before the chunk; they and `squared`, the machines'
     ‖v‖², are brought up to date. `lengths` are the rows' ‖φ(x)‖, where they are not alike.
     """
     b = len(x)
@@ -71,7 +72,7 @@ def decide(
         if len(needed):
             before, held = held, held + len(needed)
             if held > len(K):
-                old, K = K, np.empty((min(b, max(held, 2 * len(K))), b), dtype=x.dtype)
+                old, K = K, np.empty((min(b, max(held, 2 * len(K), b // 8)), b), dtype=x.dtype)
                 K[:before] = old[:before]
             place[stop + needed] = np.arange(before, held)
             _fill_rows(kernel, x, stop + needed, K[before:held])
@@ -128,21 +129,18 @@ class Epochs:
         self._given = rows  # as the user knows them, and as they are best multiplied
         self.rows = rows.compact()
         self.y, self.w, self.numbers = y, w, numbers  # by position, the numbers to tell the rows by
-        self.place = self._position = np.arange(self.n)  # which row of the data stands at a position, and the reverse
+        self._spare: Rows | None = None  # memory of as many rows that are no longer needed
+        self.place = np.arange(self.n)  # which row of the data stands at a position,
+        self._position = np.arange(self.n)  # and the reverse
         self.ledger = Ledger()
         self.squared = np.zeros(self.machines)
         self.scores = np.zeros((self.machines, self.n))
         self.rounds = self.epoch = 0
         self.complete = False
         self._own: NDArray[np.float64] | None = None
-        self._waiting = np.empty(0, dtype=np.int64)  # positions whose push is due,
-        self._due: Rows | None = None  # their rows and steps
-        self._weights = np.empty((0, self.machines))
-        # Of the epoch's mistakes in their order: how many were pushed, to the end of which chunk the visited
-        # rows have had how many, and what was pushed with the end of the rows that it is still owed to.
-        self._taken = 0
-        self._visited: list[tuple[int, int]] = []
-        self._pushed: list[tuple[NDArray[np.int64], NDArray[np.float64], int]] = []
+        self._pending = Pending(self.machines)  # mistakes that some rows have not heard of,
+        self._pushed = 0  # how many of them were pushed to the rows to come,
+        self._visited: dict[int, int] = {}  # and up to which position the visited rows have had so many
         size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel._cost(self.rows) > KEEP else 0
         self._columns = np.empty((min(size, self.n), self.n), dtype=self.rows.dtype)  # touched as it fills
         self._column_of = np.full(self.n, -1, dtype=np.int64)
@@ -192,22 +190,28 @@ class Epochs:
 
     def _sort(self, order: NDArray[np.int64]) -> None:
         here = self._position[order]
-        self.rows, self.y, self.w, self.numbers = self.rows[here], self.y[here], self.w[here], self.numbers[here]
+        self.rows, self._spare = self.rows.reordered(here, self._spare), self.rows if self.epoch > 1 else None
+        self.y, self.w, self.numbers = np.take(self.y, here, axis=0), self.w[here], self.numbers[here]
         if self.epoch > 1:  # before it they are 0
-            self.scores = self.scores[:, here]
+            self.scores = np.take(self.scores, here, axis=1)
         if self._own is not None:
             self._own = self._own[here]
-        self.place, self._position = order, np.argsort(order)
+        self.place = order
+        self._position[order] = np.arange(self.n)
 
     def _chunk(self, positions: NDArray[np.int64], where: slice | NDArray[np.int64]) -> None:
         x = self.rows[where]
-        scores = self.scores[:, where].T.copy(order="C")  # (b, machines)
-        if self._due is not None:
-            add_scores(self.kernel, x, self._due, self._weights, scores)
-            scores += self.bias * self._weights.sum(axis=0)
-        if self.epoch > 1 and not self._whole:  # what was pulled need not be pushed: it pays for long chunks
-            self.scores[:, where] = scores.T
-            self._visited.append((int(positions[-1]) + 1, self._taken + len(self._waiting)))
+        scores = self.scores[:, where].copy()
+        had, waiting = self._pushed, len(self._pending) - self._pushed
+        if waiting:
+            _, steps, s = self._pending.part(self._pushed, len(self._pending))
+            add_scores(self.kernel, x, s, steps, scores.T)
+            scores += self.bias * steps.sum(axis=0)[:, None]
+            if self.epoch > 1 and not self._whole:  # long chunks: what was pulled is not computed again
+                self.scores[:, where] = scores
+                had += waiting
+        if self.again and not self._whole:
+            self._visited[had] = int(positions[-1]) + 1
         lengths = None
         if self.epoch > 1:  # at first too many err to choose among them
             lengths = np.sqrt(np.maximum(self.own()[where] + self.bias, TINY))
@@ -224,47 +228,37 @@ class Epochs:
                 self._add_kept(who[kept], steps[kept])
                 who, steps, new = who[~kept], steps[~kept], new[~kept]
         if len(who):
-            self._due = new if self._due is None else joined([self._due, new])
-            self._waiting = np.concatenate([self._waiting, who])
-            self._weights = np.concatenate([self._weights, steps])
+            self._pending.add(who, steps, new)
 
     def settle(self) -> None:
         """Adds what is due to any row: after it, if `complete`, the scores are those of the last guess."""
-        self._push(self.n, len(self._waiting))
-        for who, A, stop in self._pushed:
-            self._add(who, A, slice(0, stop), self.rows[who])
-        self._pushed.clear()
+        if self._whole and len(self._pending):
+            self._add(slice(0, self.n), *self._pending.part(0, len(self._pending)))
+        self._pushed = len(self._pending)
+        self._catch_up()
         self._visited.clear()
-        self._taken = 0
 
-    def _push(self, front: int, least: int = 0) -> None:
-        """Adds what waits to the scores of the rows from `front` on, once there is enough of it.
+    def _push(self, front: int) -> None:
+        """Adds what waits to the scores of the rows from `front` on, once there is enough of it."""
+        waiting = len(self._pending) - self._pushed
+        if waiting < PUSH:
+            return
+        stop = len(self._pending) - waiting % PANEL
+        self._add(slice(0 if self._whole else front, self.n), *self._pending.part(self._pushed, stop))
+        self._pushed = stop
+        if self._whole or not self.again or stop >= STORE:
+            self._catch_up()
 
-        Rows that were visited while it waited have had a part of it, and now get the rest; those before them
-        can wait for the end of the epoch.
-        """
-        ready = max(least, len(self._waiting) - len(self._waiting) % PANEL if len(self._waiting) >= PUSH else 0)
-        if ready == 0 or self._due is None:
-            return
-        who, A, s = self._waiting[:ready], np.ascontiguousarray(self._weights[:ready]), self._due[:ready]
-        self._due = self._due[ready:] if ready < len(self._waiting) else None
-        self._waiting, self._weights = self._waiting[ready:], self._weights[ready:]
-        if self._whole:
-            self._add(who, A, slice(0, self.n), s)
-            return
-        self._add(who, A, slice(front, self.n), s)
-        if not self.again:
-            return
-        start, owed = 0, front if self.epoch == 1 else 0
-        for stop, had in self._visited:
-            part = slice(max(had - self._taken, 0), ready)
-            if part.start == 0:
-                owed = stop
-            elif part.start < ready:
-                self._add(who[part], A[part], slice(start, stop), s[part])
+    def _catch_up(self) -> None:
+        """Adds what was pushed to the rows that had been visited, and forgets it."""
+        start = 0
+        for had, stop in self._visited.items():
+            if had < self._pushed:
+                self._add(slice(start, stop), *self._pending.part(had, self._pushed))
             start = stop
-        self._pushed.append((who, A, owed))
-        self._taken += ready
+        self._visited = {max(had - self._pushed, 0): stop for had, stop in self._visited.items()}
+        self._pending.forget(self._pushed)
+        self._pushed = 0
 
     def _add_kept(self, who: NDArray[np.int64], A: NDArray[np.float64]) -> None:
         """scores += A' k(who, rows), by columns that are kept."""
@@ -272,7 +266,7 @@ class Epochs:
             self.scores += self.bias * A.sum(axis=0)[:, None]
         _native.add_columns(self._columns, self._column_of[who], A, self.scores, thread_count())
 
-    def _add(self, who: NDArray[np.int64], A: NDArray[np.float64], where: slice, s: Rows) -> None:
+    def _add(self, where: slice, who: NDArray[np.int64], A: NDArray[np.float64], s: Rows) -> None:
         """scores[:, where] += A' k(s, rows[where]); s are the rows of `who`, whose columns are not kept.
 
         From now on they are, while there is room. In the first epoch columns come in two parts, and
@@ -354,7 +348,8 @@ class Online:
         for start in range(0, len(x), CHUNK):
             where = slice(start, start + CHUNK)
             part = x[where] if len(x) > CHUNK else x
-            steps, erred = decide(self.kernel, part, y[where], w[where], self.bias, self.scores(part), self.squared)
+            scores = np.ascontiguousarray(self.scores(part).T)
+            steps, erred = decide(self.kernel, part, y[where], w[where], self.bias, scores, self.squared)
             if len(erred):
                 new = part[erred] if len(erred) < len(part) else part
                 steps, rounds, which = steps[erred], self.rounds + 1 + erred, numbers[where][erred]

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from onkel._core import PANEL_BYTES, _native, aligned_empty
 from onkel.kernels import Kernel
-from onkel.kernels.rows import GramRows, ObjectRows, Panels, Rows, VectorRows
+from onkel.kernels.rows import FEW_FEATURES, GramRows, ObjectRows, Panels, Rows, VectorRows
 from onkel.kernels.tiles import add_scores
 from onkel.kernels.vector import refreshed
 
-__all__ = ["GrowingRows", "Support", "joined"]
+__all__ = ["GrowingRows", "Support", "grown", "joined"]
 
 
 class Support:
@@ -165,6 +165,16 @@ class GrowingRows(VectorRows):
         vars(self).update(state)
         self._dense = self._room[: state["_dense"]]
 
+    def __getitem__(self, index: slice | NDArray) -> VectorRows:
+        """Some rows; a slice of whole panels shares them, until the rows change."""
+        some, width = super().__getitem__(index), self._values.shape[2]
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1 and start < stop and start % width == 0 and (stop % width == 0 or stop == len(self)):
+                shared = Panels(self._values[start // width : -(-stop // width)], stop - start, None, None)
+                some._kept["panels", False] = some._kept["panels", True] = shared
+        return some
+
     def append(self, s: VectorRows) -> None:
         self.put(np.arange(len(self), len(self) + len(s)), s)
 
@@ -207,11 +217,19 @@ class GrowingRows(VectorRows):
 
     def truncate(self, size: int) -> None:
         """Forgets the rows from `size` on."""
-        width = self._values.shape[2]
-        for i in range(size, len(self)):
-            self._values[i // width, :, i % width] = 0
+        whole, part = divmod(size, self._values.shape[2])
+        if size < len(self):
+            self._values[whole, :, part:] = 0
+            self._values[whole + 1 : -(-len(self) // self._values.shape[2])] = 0
         self._dense = self._room[:size]
         self._kept.clear()
+
+    def forget(self, count: int) -> None:
+        """Forgets the first so many rows; the others move to the front."""
+        rest = VectorRows(self.dense()[count:].copy())
+        self.truncate(0)
+        if len(rest):
+            self.append(rest)
 
     def squared_norms(self) -> NDArray[np.float64]:
         return self._norms[: len(self)]
@@ -219,6 +237,15 @@ class GrowingRows(VectorRows):
     def panels(self, for_sparse: bool) -> Panels:
         width = self._values.shape[2]
         return Panels(self._values[: -(-len(self) // width)], len(self), None, None)
+
+
+def grown(rows: Rows | None, new: Rows) -> Rows:
+    """The rows with new ones at their end: vectors of few features are packed as they come."""
+    if isinstance(new, VectorRows) and (new.is_dense or new.n_features <= FEW_FEATURES):
+        growing = rows if isinstance(rows, GrowingRows) else GrowingRows(new.n_features, new.dtype)
+        growing.append(new)
+        return growing
+    return new if rows is None else joined([rows, new])
 
 
 def joined(blocks: list[Rows]) -> Rows:

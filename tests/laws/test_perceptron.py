@@ -11,6 +11,7 @@ from reference.oracles import SlowPerceptron
 from strategies import as_csr, seeds
 
 import onkel.dual
+import onkel.pending
 import onkel.support
 from onkel import KernelPerceptron, Perceptron
 from onkel.features import PolynomialMap
@@ -23,8 +24,9 @@ HYPOTHESES = ["averaged", "voted", "last", "random", "best"]
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """So that a few dozen rows meet every way through chunks, waiting pushes, panels, kept columns and blocks."""
-    for name, value in (("CHUNK", 7), ("LATER", 11), ("PUSH", 6), ("PANEL", 4), ("KEEP", 0.0)):
+    for name, value in (("CHUNK", 7), ("LATER", 11), ("PUSH", 6), ("PANEL", 4), ("STORE", 16), ("KEEP", 0.0)):
         monkeypatch.setattr(onkel.dual, name, value)
+    monkeypatch.setattr(onkel.pending, "PANEL", 4)
     monkeypatch.setattr(onkel.support.Support, "BLOCK", 10)
 
 

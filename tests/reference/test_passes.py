@@ -32,7 +32,7 @@ def test_the_pass_decides_like_its_twin_and_asks_for_the_rows_it_needs(dtype, se
     for _, row, machine, step in twin.ledger:
         expected[row, machine] = step
     place = np.where(np.arange(30) < known, np.arange(30), -1)  # the others' values come when asked for
-    F, steps, squared = np.zeros(Y.shape), np.empty(Y.shape), np.zeros(2)
+    F, steps, squared = np.zeros(Y.shape[::-1]), np.empty(Y.shape), np.zeros(2)
     stop = 0
     while (stop := _native.perceptron_pass(K, place, stop, Y, w, bias, F, steps, squared)) < 30:
         assert place[stop] < 0

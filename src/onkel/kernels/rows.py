@@ -73,6 +73,10 @@ class Rows:
         """The same rows, stored as they are best multiplied."""
         return self
 
+    def reordered(self, order: NDArray[np.int64], spare: Rows | None = None) -> Rows:
+        """The same rows in another order; in the memory of `spare`, of as many no longer needed, if it will do."""
+        return self[order]
+
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once for these rows."""
         if key not in self._kept:
@@ -167,6 +171,17 @@ class VectorRows(Rows):
             rows = VectorRows(np.ascontiguousarray(self._dense[index]))
         else:
             rows = VectorRows(_csr_part(self.csr(), index), self.n_features)
+        return self._told(rows, index)
+
+    def reordered(self, order: NDArray[np.int64], spare: Rows | None = None) -> VectorRows:
+        if not isinstance(spare, VectorRows):
+            return self[order]
+        if self._dense is not None:
+            return self._told(VectorRows(np.take(self._dense, order, axis=0, out=spare.dense(), mode="clip")), order)
+        return self._told(VectorRows(_csr_rows(self.csr(), order, spare.csr()), self.n_features), order)
+
+    def _told(self, rows: VectorRows, index: slice | NDArray) -> VectorRows:
+        """Some of these rows, told what is known of them."""
         if "squared norms" in self._kept:
             rows._kept["squared norms"] = self.squared_norms()[index]
         if "is sparse" in self._kept:
@@ -287,9 +302,15 @@ def _csr_part(csr: Csr, index: slice | NDArray) -> Csr:
         start, stop, _ = index.indices(len(csr.indptr) - 1)
         begin, end = csr.indptr[start], csr.indptr[max(start, stop)]
         return Csr(csr.indptr[start : max(start, stop) + 1] - begin, csr.indices[begin:end], csr.data[begin:end])
-    chosen = np.arange(len(csr.indptr) - 1)[index]
+    return _csr_rows(csr, np.arange(len(csr.indptr) - 1)[index])
+
+
+def _csr_rows(csr: Csr, chosen: NDArray[np.int64], spare: Csr | None = None) -> Csr:
+    """The chosen rows, one after the other, in new memory or in that of as many entries that can be spared."""
     indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
     np.cumsum(csr.indptr[chosen + 1] - csr.indptr[chosen], out=indptr[1:])
-    part = Csr(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=csr.data.dtype))
+    if spare is None:
+        spare = Csr(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=csr.data.dtype))
+    part = Csr(indptr, spare.indices, spare.data)
     _native.take_csr(*csr, chosen, *part, thread_count() if indptr[-1] > SMALL_COPY else 1)
     return part
