@@ -8,10 +8,11 @@ guess. Rows are visited in chunks; within a chunk the decisions are made one by 
 Gram matrix, and the examples that were got wrong are *pushed*: their kernel columns are added to
 the scores of the rows still to come. That is (new mistakes) × n kernel values an epoch, where
 asking each row for its score, *pulling*, would be n × (all support). Pushes wait until there are
-enough for whole panels; a chunk pulls what still waits. In the first epoch only later rows need a
-push; the earlier ones are made up for if a second epoch comes. From then on whole kernel columns
-are kept (`cache_bytes`), and a row whose column is there errs again at the cost of an addition;
-kernel values that are computed faster than memory gives them back are not kept.
+enough for whole panels; a chunk pulls what still waits. The rows stand in the order of the epoch, so
+that those to come are a slice; those that have been visited hear of a push at the end of the epoch,
+if another one comes. So every kernel value of an epoch is computed once. From the second epoch on
+whole kernel columns are kept (`cache_bytes`), and a row whose column is there errs again at the cost
+of an addition; kernel values that are computed faster than memory gives them back are not kept.
 
 Learning from a stream (`Online`) pulls, chunk by chunk, and keeps the support packed.
 In both, the perceptron's decisions of a chunk are `decide`; other rules will take its place there.
@@ -28,17 +29,17 @@ from numpy.typing import NDArray
 from onkel._core import _native, thread_count
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.kernels.tiles import add_scores, fill
+from onkel.kernels.tiles import add_scores, fill, row_bytes
 from onkel.ledger import Ledger
 from onkel.pending import PANEL, Pending
-from onkel.support import Support
+from onkel.support import Support, grows
 
 __all__ = ["Epochs", "Online"]
 
 CHUNK = 256  # rows that are decided on one Gram matrix,
 LATER = 2048  # and after the first epoch, when few err
 PUSH = 384  # support vectors that wait for a push
-STORE = 4096  # pushes that are held until the rows that had been visited hear of them, at the latest at the end
+STORE = 16 << 20  # bytes of rows that were pushed, after which those visited before hear of them
 TINY = 1e-300  # least squared length of a row, where a kernel that is not PSD has a negative one
 KEEP = 256.0  # multiply-adds of a kernel value above which a kept one is cheaper than a new one
 
@@ -145,14 +146,14 @@ class Epochs:
         self._columns = np.empty((min(size, self.n), self.n), dtype=self.rows.dtype)  # touched as it fills
         self._column_of = np.full(self.n, -1, dtype=np.int64)
         self._kept = 0
-        self._whole = False  # whether a push goes to all rows at once, its columns to be kept
+        self._whole = False  # whether a push goes to all rows at once: its columns are kept, or parts are not packed
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
         """One epoch in the given order of rows (None: as they are); returns its mistakes."""
         before, self.complete = len(self.ledger), False
         self.settle()
         self.epoch += 1
-        self._whole = self.epoch > 1 and len(self._columns) > 0
+        self._whole = self.epoch > 1 and (len(self._columns) > 0 or not grows(self.rows))
         if order is not None and not self._whole:
             self._sort(order)  # so that "later" is a slice
         visit = self._position[order] if order is not None and self._whole else None
@@ -246,11 +247,11 @@ class Epochs:
         stop = len(self._pending) - waiting % PANEL
         self._add(slice(0 if self._whole else front, self.n), *self._pending.part(self._pushed, stop))
         self._pushed = stop
-        if self._whole or not self.again or stop >= STORE:
+        if self._whole or not self.again or stop * row_bytes(self.rows) >= STORE:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Adds what was pushed to the rows that had been visited, and forgets it."""
+        """Adds what was pushed to the visited rows that have not had it, and forgets it."""
         start = 0
         for had, stop in self._visited.items():
             if had < self._pushed:

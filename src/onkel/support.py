@@ -13,7 +13,7 @@ from onkel.kernels.rows import FEW_FEATURES, GramRows, ObjectRows, Panels, Rows,
 from onkel.kernels.tiles import add_scores
 from onkel.kernels.vector import refreshed
 
-__all__ = ["GrowingRows", "Support", "grown", "joined"]
+__all__ = ["GrowingRows", "Support", "grown", "grows", "joined"]
 
 
 class Support:
@@ -239,9 +239,15 @@ class GrowingRows(VectorRows):
         return Panels(self._values[: -(-len(self) // width)], len(self), None, None)
 
 
+def grows(rows: Rows) -> bool:
+    """Whether rows like these grow in place."""
+    return isinstance(rows, VectorRows) and (rows.is_dense or rows.n_features <= FEW_FEATURES)
+
+
 def grown(rows: Rows | None, new: Rows) -> Rows:
     """The rows with new ones at their end: vectors of few features are packed as they come."""
-    if isinstance(new, VectorRows) and (new.is_dense or new.n_features <= FEW_FEATURES):
+    if grows(new):
+        assert isinstance(new, VectorRows)
         growing = rows if isinstance(rows, GrowingRows) else GrowingRows(new.n_features, new.dtype)
         growing.append(new)
         return growing

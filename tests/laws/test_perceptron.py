@@ -24,7 +24,7 @@ HYPOTHESES = ["averaged", "voted", "last", "random", "best"]
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """So that a few dozen rows meet every way through chunks, waiting pushes, panels, kept columns and blocks."""
-    for name, value in (("CHUNK", 7), ("LATER", 11), ("PUSH", 6), ("PANEL", 4), ("STORE", 16), ("KEEP", 0.0)):
+    for name, value in (("CHUNK", 7), ("LATER", 11), ("PUSH", 6), ("PANEL", 4), ("STORE", 500), ("KEEP", 0.0)):
         monkeypatch.setattr(onkel.dual, name, value)
     monkeypatch.setattr(onkel.pending, "PANEL", 4)
     monkeypatch.setattr(onkel.support.Support, "BLOCK", 10)
@@ -69,6 +69,33 @@ def test_fit_makes_the_mistakes_of_the_slow_twin(problem, kernel, intercept, epo
     assert machine.n_rounds_ == twin.rounds
     norms = [guesses[-1] @ twin.K @ guesses[-1] for guesses in twin.guesses]
     np.testing.assert_allclose(machine._learner.squared, norms, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", ["dense", "csr", "wide csr", "gram"])
+@pytest.mark.parametrize("store", [1, 1 << 20])  # bytes: visited rows hear of every push at once, or at the end
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_pushes_of_whole_panels_make_the_mistakes_of_the_slow_twin(storage, dtype, store, monkeypatch):
+    for name, value in (("CHUNK", 48), ("LATER", 20), ("PUSH", 70), ("PANEL", 32), ("STORE", store), ("KEEP", 1e9)):
+        monkeypatch.setattr(onkel.dual, name, value)
+    monkeypatch.setattr(onkel.pending, "PANEL", 32)
+    X, y = whole_numbers(3, n=700, classes=3)
+    X = X.astype(dtype)
+    kernel, rows = Polynomial(degree=2), X
+    if storage == "gram":
+        rows = kernel(X)
+    elif storage == "csr":
+        rows = as_csr(X)
+    elif storage == "wide csr":
+        rows = as_csr(np.hstack([np.zeros((700, 5000), dtype=dtype), X]))
+    machine = KernelPerceptron("precomputed" if storage == "gram" else kernel, max_iter=4, cache_size=0, random_state=5)
+    machine.fit(rows, y)
+    twin = SlowPerceptron(kernel(X).astype(float), ones_against_rest(y, 3))
+    random = np.random.RandomState(5)
+    for _ in range(4):
+        twin.epoch(random.permutation(len(X)))
+    assert ledger_of(machine, False) == twin.ledger
+    assert len(twin.ledger) > 1000
 
 
 @given(problems, exact_kernels, st.booleans(), st.sampled_from(HYPOTHESES))

@@ -113,7 +113,8 @@ def _work(rows: Rows) -> float:
     return 16.0 + rows.stored_values.size / len(rows)
 
 
-def _row_bytes(rows: Rows) -> int:
+def row_bytes(rows: Rows) -> int:
+    """Of a row of numbers, were it dense; of any other as of one number."""
     return rows.dtype.itemsize * (rows.n_features if isinstance(rows, VectorRows) else 1)
 
 
@@ -123,7 +124,7 @@ def _blocks(s: Rows, kept: bool, tile: int | None = None) -> Iterator[tuple[slic
     Rows that the caller prepared keep their blocks, and with them the packed panels.
     """
     if tile is None:
-        fitting = max(32, BLOCK_BYTES // _row_bytes(s))
+        fitting = max(32, BLOCK_BYTES // row_bytes(s))
         tile = fitting - fitting % (BLOCK_COLUMNS if fitting >= BLOCK_COLUMNS else 32)
     if tile >= len(s):
         yield slice(0, len(s)), s
@@ -142,7 +143,7 @@ def _slabs(x: Rows, columns: int, *, most: int | None = None, tile: int | None =
         work = SLAB_SECONDS * RATES[simd_target()] * thread_count()
         tile = int(work / (columns * _work(x)))
         if not isinstance(x, VectorRows) or x.is_dense:  # CSR rows are multiplied where they are
-            tile = min(tile, SLAB_BYTES // _row_bytes(x))
+            tile = min(tile, SLAB_BYTES // row_bytes(x))
         tile = max(64, tile)
         tile = tile if most is None else min(tile, most)
     if tile >= len(x):
