@@ -319,9 +319,11 @@ template <class T> static int64_t chunk_rows(const Job<T>& job) {
   return kRows * (tiles < 1 ? 1 : tiles > kMostTiles ? kMostTiles : tiles);
 }
 
-// Rows of one turn of a thread: at most a chunk, and such that all threads get as many turns.
+// Rows of one turn of a thread: at most a chunk, less where there are few, as threads start one after the other;
+// and such that all threads get as many turns.
 template <class T> static int64_t share_rows(const Job<T>& job, int64_t threads) {
-  const int64_t most = chunk_rows(job), unit = job.rows.indptr ? kSparseRows : kRows;
+  const bool few = job.rows.indptr && job.rows.n < 32 * kSparseChunk;
+  const int64_t most = few ? kSparseBlock : chunk_rows(job), unit = job.rows.indptr ? kSparseRows : kRows;
   const int64_t turns = threads * ((job.rows.n + most * threads - 1) / (most * threads));
   const int64_t share = ((job.rows.n + turns - 1) / turns + unit - 1) / unit * unit;
   return share < most ? share : most;

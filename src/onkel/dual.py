@@ -169,6 +169,7 @@ class Epochs:
 
     def learner(self) -> Online:
         """A learner that goes on from here."""
+        self._spare = None  # its memory is better used for the support
         online = Online(self.kernel, self.machines, self.bias)
         online.ledger, online.squared, online.rounds = self.ledger, self.squared, self.rounds
         entries = self.ledger.entries
@@ -191,7 +192,8 @@ class Epochs:
 
     def _sort(self, order: NDArray[np.int64]) -> None:
         here = self._position[order]
-        self.rows, self._spare = self.rows.reordered(here, self._spare), self.rows if self.epoch > 1 else None
+        before, self.rows = self.rows, self.rows.reordered(here, self._spare)
+        self._spare = before if before is not self._given else None
         self.y, self.w, self.numbers = np.take(self.y, here, axis=0), self.w[here], self.numbers[here]
         if self.epoch > 1:  # before it they are 0
             self.scores = np.take(self.scores, here, axis=1)

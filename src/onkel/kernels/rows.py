@@ -217,8 +217,8 @@ class VectorRows(Rows):
         return VectorRows(wide)
 
     def compact(self) -> VectorRows:
-        """CSR where that is the faster product."""
-        return VectorRows(self.csr(), self.n_features) if self._dense is not None and self.is_sparse() else self
+        """CSR, in memory of its own, where they are dense and that is the faster product."""
+        return VectorRows(self._compressed(), self.n_features) if self._dense is not None and self.is_sparse() else self
 
     def squared_norms(self) -> NDArray[np.float64]:
         """|x|² of each row, in float64; the same bits from dense and CSR rows."""
