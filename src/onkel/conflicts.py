@@ -26,9 +26,13 @@ def conflicts(rows: Rows, y: NDArray) -> NDArray[np.intp]:
         rows = VectorRows(rows.block)
     content, looked_at = _content(rows), np.arange(len(rows))
     if isinstance(rows, VectorRows):  # equal rows are equally long
-        _, length = np.unique(rows.squared_norms(), return_inverse=True)
-        several = np.bincount(np.unique(length * len(rows) + label) // len(rows)) > 1  # labels of a length
-        looked_at = np.flatnonzero(several[length])
+        norms = rows.squared_norms()
+        lengths = np.sort(norms)
+        lengths = np.unique(lengths[1:][lengths[1:] == lengths[:-1]])  # of several rows: mostly few
+        looked_at = np.flatnonzero(np.isin(norms, lengths))
+        length = np.searchsorted(lengths, norms[looked_at])
+        several = np.bincount(np.unique(length * len(rows) + label[looked_at]) // len(rows)) > 1  # labels of a length
+        looked_at = looked_at[several[length]]
     first: dict[Hashable, int] = {}
     found = []
     for i in looked_at.tolist():
