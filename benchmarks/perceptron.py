@@ -262,7 +262,7 @@ def main() -> None:
     rates = {dtype: measure.gemm_rate(dtype) for dtype in kinds}
     sgemm = [rates[np.float32]]  # and again after each part: a machine that others use, too, tells on itself
     with multiprocessing.get_context("spawn").Pool(1) as fresh:  # whose memory is only what it needs
-        rows = fresh.apply(epochs, (rates, 2))
+        rows = fresh.apply(epochs, (rates, 7))
         sgemm.append(measure.gemm_rate(np.float32))
         table = fresh.apply(freund_and_schapire)
     for part in (one_pass, one_by_one):

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import _native, thread_count
+from onkel._core import _native, thread_count, threads
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores, fill, row_bytes
@@ -158,12 +158,13 @@ class Epochs:
             self._sort(order)  # so that "later" is a slice
         visit = self._position[order] if order is not None and self._whole else None
         chunk = CHUNK if self.epoch == 1 else LATER
-        for start in range(0, self.n, chunk):
-            stop = min(start + chunk, self.n)
-            positions = np.arange(start, stop) if visit is None else visit[start:stop]
-            self._chunk(positions, slice(start, stop) if visit is None else positions)
-            self._push(stop)
-            progress(stop)
+        with threads(thread_count()):  # asked once
+            for start in range(0, self.n, chunk):
+                stop = min(start + chunk, self.n)
+                positions = np.arange(start, stop) if visit is None else visit[start:stop]
+                self._chunk(positions, slice(start, stop) if visit is None else positions)
+                self._push(stop)
+                progress(stop)
         self.complete = self.epoch > 1
         return len(self.ledger) - before
 

@@ -10,6 +10,7 @@ of engine.h have their names here. Environment variables, read here and nowhere 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -114,10 +115,10 @@ def thread_count() -> int:
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """An uninitialised array that starts on a cache line."""
     dtype = np.dtype(dtype)
-    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    size = dtype.itemsize * math.prod(shape)
     raw = np.empty(size + 64, dtype=np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + size].view(dtype).reshape(shape)
+    start = -raw.__array_interface__["data"][0] % 64
+    return np.ndarray(shape, dtype, raw, start)
 
 
 def aligned(array: NDArray) -> NDArray:
