@@ -139,7 +139,8 @@ class Epochs:
         self.rounds = self.epoch = 0
         self.complete = False
         self._own: NDArray[np.float64] | None = None
-        self._pending = Pending(self.machines)  # mistakes that some rows have not heard of,
+        most = min(self.n, STORE // row_bytes(self.rows) + PUSH + LATER)
+        self._pending = Pending(self.machines, most)  # mistakes that some rows have not heard of,
         self._pushed = 0  # how many of them were pushed to the rows to come,
         self._visited: dict[int, int] = {}  # and up to which position the visited rows have had so many
         size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel._cost(self.rows) > KEEP else 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.kernels.rows import Rows
-from onkel.support import GrowingRows, grown
+from onkel.kernels.rows import Rows, VectorRows
+from onkel.support import GrowingRows, grows, joined
 
 __all__ = ["PANEL", "Pending"]
 
@@ -14,9 +14,13 @@ PANEL = 32  # support vectors of a product come in multiples of this where they 
 
 
 class Pending:
-    """Mistakes in their order, with their rows packed for products: positions `who`, `steps` (m, machines)."""
+    """Mistakes in their order, with their rows packed for products: positions `who`, `steps` (m, machines).
 
-    def __init__(self, machines: int) -> None:
+    There is room for `most` of them, which takes memory only as they come.
+    """
+
+    def __init__(self, machines: int, most: int) -> None:
+        self.most = most
         self.who = np.empty(0, dtype=np.int64)
         self.steps = np.empty((0, machines))
         self._rows: Rows | None = None
@@ -25,7 +29,14 @@ class Pending:
         return len(self.who)
 
     def add(self, who: NDArray[np.int64], steps: NDArray[np.float64], rows: Rows) -> None:
-        self._rows = grown(self._rows, rows)
+        if self._rows is None and grows(rows):
+            assert isinstance(rows, VectorRows)
+            self._rows = GrowingRows(rows.n_features, rows.dtype, self.most)
+        if isinstance(self._rows, GrowingRows):
+            assert isinstance(rows, VectorRows)
+            self._rows.append(rows)
+        else:
+            self._rows = rows if self._rows is None else joined([self._rows, rows])
         self.who, self.steps = np.concatenate([self.who, who]), np.concatenate([self.steps, steps])
 
     def part(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.float64], Rows]:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import PANEL_BYTES, _native, aligned_empty
+from onkel._core import PANEL_BYTES, _native, aligned_zeros
 from onkel.kernels import Kernel
 from onkel.kernels.rows import FEW_FEATURES, GramRows, ObjectRows, Panels, Rows, VectorRows
 from onkel.kernels.tiles import add_scores
 from onkel.kernels.vector import refreshed
 
-__all__ = ["GrowingRows", "Support", "grown", "grows", "joined"]
+__all__ = ["GrowingRows", "Support", "grows", "joined"]
 
 
 class Support:
@@ -149,13 +149,15 @@ class Support:
 
 
 class GrowingRows(VectorRows):
-    """Dense rows with room for more; norms and panels grow with them."""
+    """Dense rows with room for more, at first for `room`; norms and panels grow with them."""
 
-    def __init__(self, n_features: int, dtype: np.dtype) -> None:
-        self._room = np.empty((0, n_features), dtype=dtype)
-        super().__init__(self._room)
-        self._norms = np.empty(0)
-        self._values = aligned_empty((0, n_features, PANEL_BYTES // dtype.itemsize), dtype)
+    def __init__(self, n_features: int, dtype: np.dtype, room: int = 0) -> None:
+        width = PANEL_BYTES // dtype.itemsize
+        room = -(-room // width) * width
+        self._room = np.empty((room, n_features), dtype=dtype)
+        super().__init__(self._room[:0])
+        self._norms = np.empty(room)
+        self._values = aligned_zeros((room // width, n_features, width), dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is kept: it refers to the panels, which a copy has anew."""
@@ -185,9 +187,8 @@ class GrowingRows(VectorRows):
             size = -(-max(64, 2 * len(self._room), new) // width) * width
             self._room = np.concatenate([self.dense(), np.empty((size - old, self.n_features), dtype=self.dtype)])
             self._norms = np.concatenate([self._norms[:old], np.empty(size - old)])
-            values = aligned_empty((size // width, self.n_features, width), self.dtype)
+            values = aligned_zeros((size // width, self.n_features, width), self.dtype)
             values[: len(self._values)] = self._values
-            values[len(self._values) :] = 0
             self._values = values
         self._room[slots], self._norms[slots] = s.dense(), s.squared_norms()
         if len(slots) > width and slots[0] == old == new - len(slots):  # many at the end: whole panels at once
@@ -240,18 +241,8 @@ class GrowingRows(VectorRows):
 
 
 def grows(rows: Rows) -> bool:
-    """Whether rows like these grow in place."""
+    """Whether rows like these can grow in place without taking much more memory than they do."""
     return isinstance(rows, VectorRows) and (rows.is_dense or rows.n_features <= FEW_FEATURES)
-
-
-def grown(rows: Rows | None, new: Rows) -> Rows:
-    """The rows with new ones at their end: vectors of few features are packed as they come."""
-    if grows(new):
-        assert isinstance(new, VectorRows)
-        growing = rows if isinstance(rows, GrowingRows) else GrowingRows(new.n_features, new.dtype)
-        growing.append(new)
-        return growing
-    return new if rows is None else joined([rows, new])
 
 
 def joined(blocks: list[Rows]) -> Rows:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from enum import IntEnum
 
@@ -28,6 +28,7 @@ __all__ = [
     "Op",
     "aligned",
     "aligned_empty",
+    "aligned_zeros",
     "simd",
     "simd_target",
     "simd_targets",
@@ -114,9 +115,17 @@ def thread_count() -> int:
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """An uninitialised array that starts on a cache line."""
+    return _aligned(np.empty, shape, dtype)
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
+    """Zeros that start on a cache line; memory is taken as they are touched."""
+    return _aligned(np.zeros, shape, dtype)
+
+
+def _aligned(make: Callable[..., NDArray], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     dtype = np.dtype(dtype)
-    size = dtype.itemsize * math.prod(shape)
-    raw = np.empty(size + 64, dtype=np.uint8)
+    raw = make(dtype.itemsize * math.prod(shape) + 64, dtype=np.uint8)
     start = -raw.__array_interface__["data"][0] % 64
     return np.ndarray(shape, dtype, raw, start)
 
