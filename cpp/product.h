@@ -6,8 +6,8 @@
 //
 //   for each chunk of rows (packed, or left in CSR; second-level cache)
 //     for each panel of support vectors, or with CSR rows for kSparsePanels abreast
-//       for each few rows of the chunk, or with CSR for all of them
-//         accumulate -> buffer          dense: kRows x panel; CSR: kSparseRows x panels
+//       for each few rows of the chunk, with CSR for kSparseBlock of them
+//         accumulate -> buffer          dense: kRows x panel; CSR: kSparseRows x panels at a time
 //         repair     distances that lost their digits are taken again, directly
 //         finish     map, then += weights of one output, or store,
 //                    or leave in the buffer for the weights of several, or to store by columns
@@ -32,7 +32,7 @@ constexpr int64_t kChunkBytes = 256 * 1024;
 constexpr int64_t kMostTiles = 16;
 constexpr int64_t kSparseChunk = 128;  // rows of a chunk in the sparse path: in the second-level cache with a panel,
 constexpr int64_t kSparseBlock = 64;   // and of those that are summed before they are finished: in the first-level cache
-constexpr int64_t kAhead = 800;       // entries between the one that is met and the one that memory is asked for
+constexpr int64_t kAhead = 800;        // entries between the one that is met and the one that memory is asked for
 
 // A distance whose square is less than this part of |x|^2 + |z|^2 has lost too many digits
 // in the subtraction: the error of the kernel stays under about 1e-5 and 1e-11.
@@ -445,7 +445,7 @@ static void gather_entries(const Job<T>& job, int64_t first, int64_t last, int64
   starts[last - first] = count;
 }
 
-// accumulate_sparse for all rows of a chunk.
+// accumulate_sparse for all rows of a block.
 template <class T, Op kOp, int kAbreast>
 static void sum_sparse(int64_t rows, const int64_t* starts, const int32_t* slots, const T* x, const T* b, int64_t apart,
                        const T* start_x, const T* start_z, T* buffer) {

@@ -10,9 +10,10 @@ the scores of the rows still to come. That is (new mistakes) × n kernel values 
 asking each row for its score, *pulling*, would be n × (all support). Pushes wait until there are
 enough for whole panels; a chunk pulls what still waits. The rows stand in the order of the epoch, so
 that those to come are a slice; those that have been visited hear of a push at the end of the epoch,
-if another one comes. So every kernel value of an epoch is computed once. From the second epoch on
-whole kernel columns are kept (`cache_bytes`), and a row whose column is there errs again at the cost
-of an addition; kernel values that are computed faster than memory gives them back are not kept.
+if another one comes. So, but for a chunk's own Gram matrix and the short chunks of the first epoch,
+a kernel value is computed once an epoch. From the second one on whole kernel columns are kept
+(`cache_bytes`), and a row whose column is there errs again at the cost of an addition; kernel values
+that are computed faster than memory gives them back are not kept.
 
 Learning from a stream (`Online`) pulls, chunk by chunk, and keeps the support packed.
 In both, the perceptron's decisions of a chunk are `decide`; other rules will take its place there.
