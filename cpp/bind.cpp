@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "judge.h"
 #include "lasvm.h"
 #include "online.h"
 #include "pack.h"
 #include "parallel.h"
 #include "pass.h"
-#include "project.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -218,6 +218,19 @@ template <class T> void bind_online(nb::module_& m) {
       },
       "K"_a.noconvert(), "A"_a.noconvert(), "y"_a.noconvert(), "F"_a.noconvert());
   m.def(
+      "judge",
+      [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, double kxx, int64_t size, In1<float> M,
+         double norm, In2<double> B, std::optional<Out2<double>> waiting, Out1<double> behind, In2<double> y,
+         In1<double> w, Out2<double> F, Out2<double> steps, Out1<int64_t> counts) {
+        return int(onkel::judge(onkel::Projection{eta, budget, aggressive, kol}, K.data(), kxx, w.data()[0], size,
+                                M.data(), norm, B.data(), int64_t(B.shape(0)), int64_t(B.shape(1)),
+                                waiting ? waiting->data() : nullptr, behind.data(), y.data(), F.data(), steps.data(),
+                                counts.data()));
+      },
+      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "kxx"_a, "size"_a, "M"_a.noconvert(),
+      "norm"_a, "B"_a.noconvert(), "waiting"_a.noconvert().none(), "behind"_a.noconvert(),
+      "y"_a.noconvert(), "w"_a.noconvert(), "F"_a.noconvert(), "steps"_a.noconvert(), "counts"_a.noconvert());
+  m.def(
       "project_pass",
       [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> own, Out2<double> Z,
          int64_t known, Out2<double> L, Out2<double> B, Out1<int64_t> size, In2<double> y, In1<double> w,
@@ -410,6 +423,19 @@ NB_MODULE(_native, m) {
         onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(A.shape(1)), B.data(), int64_t(A.shape(0)), A.data());
       },
       "L"_a.noconvert(), "B"_a.noconvert(), "A"_a.noconvert());
+  m.def(
+      "invert_rows",
+      [](In2<double> L, int64_t first, int64_t last, Out1<float> M, Out1<double> squares) {
+        const nb::gil_scoped_release released;
+        onkel::invert_rows(L.data(), int64_t(L.shape(1)), first, last, M.data(), squares.data());
+      },
+      "L"_a.noconvert(), "first"_a, "last"_a, "M"_a.noconvert(), "squares"_a.noconvert());
+  m.def(
+      "settle",
+      [](In2<double> L, int64_t size, In2<double> waiting, Out2<double> B) {
+        onkel::settle(L.data(), int64_t(L.shape(1)), size, waiting.data(), B.data());
+      },
+      "L"_a.noconvert(), "size"_a, "waiting"_a.noconvert(), "B"_a.noconvert());
   m.def(
       "apply_map",
       [](int map, const std::vector<double>& params, Out1<float> values) {

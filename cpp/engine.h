@@ -88,6 +88,12 @@ struct Block {
   float *rough, *diagonal;
 };
 
+// A lower triangle in single precision, in panels of kTriangle rows that lie side by side, column after
+// column: panel g has the columns up to its last row, and begins at triangle_panel(g).
+constexpr int64_t kTriangle = 32;
+constexpr int64_t kEstimateBlock = 32;  // columns that a product with it sums at a time: solve.h
+constexpr int64_t triangle_panel(int64_t g) { return g * (g + 1) / 2 * kTriangle * kTriangle; }
+
 // What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of
 // scratch_bytes(job) to itself; share(job, threads) says how many rows a call should take.
 struct Target {
@@ -104,6 +110,8 @@ struct Target {
   void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // solve.h
   void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
   void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* a);
+  void (*estimate)(const float* M, int64_t m, const float* k, float* z, double* squares);
+  void (*meet)(const double* b, const float* z, int64_t m, double* sums);
   int64_t (*smo32)(bool pairs, const float* K, const Block&, double tol, int64_t most, double* gap);  // smo.h
   int64_t (*smo64)(bool pairs, const double* K, const Block&, double tol, int64_t most, double* gap);
   double (*weighted32)(const double* a, const float* k, int64_t n);  // gradient.h

@@ -64,6 +64,17 @@ struct Projection {
   bool kol;         // its test under a budget (KOL's), not the paper's
 };
 
+// What speaks for a step on a margin of 1 - loss; there is none where it is negative. `gain` is the smaller
+// of the loss and |z|^2.
+inline double in_favour(const Projection& p, double loss, double gain, double delta_sq) {
+  if (p.kol) {
+    const double most = double(p.budget) + 1, U = 0.25 * std::sqrt(most / std::log(most));
+    return 2 * loss - gain - 2 * U * std::sqrt(delta_sq);
+  }
+  if (p.eta > 0) return loss - delta_sq / (p.eta * p.eta);
+  return delta_sq > 0 ? -1.0 : loss;
+}
+
 // A chunk of b rows, c machines. K (b, cap) holds kernel values with the support, `size` vectors before
 // the chunk, and gets those of the vectors it adds; own (b, b) the chunk's; Z (b, cap) holds the first
 // `known` components of each row. y (b, c), NaN where a machine does not look. B (c, cap) and L are
@@ -74,7 +85,6 @@ template <class T>
 bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* own, double* Z, int64_t known,
                   double* L, double* B, int64_t* size, const double* y, const double* w, double* F, double* steps,
                   int64_t* added, int64_t* counts) {
-  const double most = double(p.budget) + 1, U = 0.25 * std::sqrt(most / std::log(most));
   constexpr double kLeast = kRounding * std::numeric_limits<T>::epsilon();
   bool learned = false;
   for (int64_t i = 0; i < b; ++i, y += c, F += c, steps += c) {
@@ -92,14 +102,10 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
       erred |= wrong;
       counts[0] += wrong;
       if (p.aggressive && looks && !wrong && margin < 1 && inside > 0) {
-        const double loss = 1 - margin;
+        const double loss = 1 - margin, favour = in_favour(p, loss, std::fmin(inside, loss), delta_sq);
         double tau = std::fmin(1.0, loss / inside);
-        if (p.kol) {
-          if (2 * loss - tau * inside - 2 * U * std::sqrt(delta_sq) < 0) tau = 0;
-        } else {
-          const double left = p.eta > 0 ? loss - delta_sq / (p.eta * p.eta) : delta_sq > 0 ? -1.0 : loss;
-          tau = left > 0 ? std::fmin(tau, 2 * left / inside) : 0.0;
-        }
+        if (!p.kol) tau = std::fmin(tau, 2 * favour / inside);
+        if (favour < 0) tau = 0.0;
         steps[o] = tau * w[i] * y[o];
       }
       counts[1] += steps[o] != 0;

@@ -116,4 +116,55 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
   }
 }
 
+// z = M k in single precision, M a triangle in panels (engine.h), k and z padded to whole panels. Sums are
+// made of blocks of kEstimateBlock columns, so that few roundings follow each other. The squares |k|^2 and
+// |z|^2 go to squares[0] and [1].
+static void estimate(const float* M, int64_t m, const float* k, float* z, double* squares) {
+  typedef Simd<float>::V V;
+  constexpr int kStep = kLanes<float>, kWidth = int(kTriangle) / kStep, kSums = kWidth > 4 ? 1 : 8 / kWidth;
+  Wide kk = {}, zz = {};
+  for (int64_t t = 0; t < m; t += kTriangle) {
+    V total[kWidth] = {};
+    const int64_t columns = t + kTriangle;
+    for (int64_t first = 0; first < columns; first += kEstimateBlock) {
+      const int64_t end = columns - first < kEstimateBlock ? columns : first + kEstimateBlock;
+      V sum[kSums][kWidth] = {};
+      for (int64_t j = first; j < end; j += kSums)
+#pragma GCC unroll 4
+        for (int s = 0; s < kSums; ++s, M += kTriangle)
+#pragma GCC unroll 8
+          for (int v = 0; v < kWidth; ++v) sum[s][v] += k[j + s] * load(M + v * kStep);
+      for (int v = 0; v < kWidth; ++v) {
+        for (int s = 1; s < kSums; ++s) sum[0][v] += sum[s][v];
+        total[v] += sum[0][v];
+      }
+    }
+    for (int v = 0; v < kWidth; ++v) store(z + t + v * kStep, total[v]);
+    for (int64_t j = t; j < t + kTriangle; j += kWide) {
+      const Wide kj = load_wide(k + j), zj = load_wide(z + j);
+      kk += kj * kj;
+      zz += zj * zj;
+    }
+  }
+  squares[0] = sum_of(kk);
+  squares[1] = sum_of(zz);
+}
+
+// b . z and |b|^2 go to sums[0] and [1].
+static void meet(const double* b, const float* z, int64_t m, double* sums) {
+  Wide bz = {}, bb = {};
+  int64_t t = 0;
+  for (; t + kWide <= m; t += kWide) {
+    const Wide bt = load(b + t);
+    bz += bt * load_wide(z + t);
+    bb += bt * bt;
+  }
+  sums[0] = sum_of(bz);
+  sums[1] = sum_of(bb);
+  for (; t < m; ++t) {
+    sums[0] += b[t] * double(z[t]);
+    sums[1] += b[t] * b[t];
+  }
+}
+
 }}  // namespace onkel::ONKEL_TARGET

@@ -5,6 +5,10 @@ basis, f(x) = β·z, and k(x, x) − ‖z‖² the squared distance to it (cpp/p
 is one more row of L, so that nothing is inverted, nothing is updated twice, and nothing can drift: the
 error of L Lᵀ is that of one factorisation, however long the run. The coefficients of the support,
 α = L⁻ᵀ β, are worked out when they are asked for.
+
+An aggressive learner looks at the margin of nearly every example, and refuses most. One that comes alone
+is first judged by L⁻¹ in single precision, and projected where that leaves a doubt; the steps of mistakes
+wait for each other until then (cpp/judge.h).
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import _native, aligned, aligned_empty, thread_count
+from onkel._core import _native, aligned, aligned_empty, aligned_zeros, thread_count
 from onkel.bounded import CHUNK, Slots, as_targets, in_parts, parts_of
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
@@ -26,6 +30,9 @@ __all__ = ["Projected"]
 
 # Twice the multiply-adds of a substitution below which a second thread costs more than it brings.
 SMALL_SOLVE = 1 << 21
+WELL_CONDITIONED, USUAL = 1e6, 1e15  # ‖L‖ ‖L⁻¹‖, and numbers, up to which single precision serves
+IN_DOUBT, WAITS = 0, 2  # verdicts of cpp/judge.h
+PANEL = 32  # rows of a triangle that lie side by side: kTriangle of cpp/engine.h
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -49,6 +56,28 @@ class Part:
         return self.K.shape[1] == room and self.F.shape[1] == machines and self.K.dtype == dtype
 
 
+class Inverse:
+    """M = L⁻¹ in single precision. Each row is made from L, once: it is no part of what was learned."""
+
+    def __init__(self) -> None:
+        self.M = np.empty(0, dtype=np.float32)  # in panels, as cpp/engine.h says
+        self.squares = np.zeros(2)  # Σ M² and Σ L²
+        self.norm = 0.0  # √Σ M²
+        self.size = 0
+        self.serves = True  # while rounding in double is nothing beside that of a float, and a float holds M
+
+    def follow(self, L: NDArray[np.float64], size: int) -> None:
+        """Takes in the rows that L has got since."""
+        panels = -(-len(L) // PANEL)
+        entries = panels * (panels + 1) // 2 * PANEL * PANEL
+        if len(self.M) < entries:
+            old, self.M = self.M, aligned_zeros((entries,), np.float32)
+            self.M[: len(old)] = old
+        _native.invert_rows(L, self.size, size, self.M, self.squares)
+        self.size, (self.norm, of_L) = size, np.sqrt(self.squares).tolist()
+        self.serves = self.norm * of_L < WELL_CONDITIONED and max(self.norm, of_L) < USUAL
+
+
 class Projected:
     """The Projectron's learner; `counts` are the mistakes and the updates of all machines."""
 
@@ -59,15 +88,19 @@ class Projected:
         self.slots = Slots()
         self.numbers_of = np.empty(0, dtype=np.int64)  # which row of the data each support vector is
         self.L, self.B = np.zeros((0, 0)), np.zeros((machines, 0))
+        # steps of one machine that β lacks: times L, and roughly with β; and how far at most that is off
+        self.waiting: NDArray[np.float64] | None = None
+        self.behind = np.zeros(1)
         self.size = np.zeros(1, dtype=np.int64)
         self.counts = np.zeros(2, dtype=np.int64)
         self.ledger, self.rounds = Window(window), 0
         self.model: Any = None
         self._alpha: NDArray[np.float64] | None = None
         self._one: Part | None = None  # room for one example
+        self._inverse: Inverse | None = None  # of L, where single examples are learned aggressively
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_one": None}
+        return vars(self) | {"_one": None, "_inverse": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -77,16 +110,33 @@ class Projected:
     def machines(self) -> int:
         return len(self.B)
 
+    @property
+    def _settings(self) -> tuple[float, int, bool, bool]:
+        """As cpp/project.h takes them."""
+        return self.eta, NO_LIMIT if self.budget is None else self.budget, self.aggressive, self.budget is not None
+
     def __len__(self) -> int:
-        return int(self.size[0])
+        return self.size.item()
 
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The coefficients (machines, m): Lᵀ α = β."""
         if self._alpha is None:
             self._alpha = np.empty((self.machines, len(self)))
-            _native.coefficients(self.L, self.B, self._alpha)
+            _native.coefficients(self.L, self._settled(), self._alpha)
         return self._alpha
+
+    def _settled(self) -> NDArray[np.float64]:
+        """β with the steps that wait."""
+        if self.waiting is None or self.behind[0] == 0:
+            return self.B
+        B = self.B.copy()
+        _native.settle(self.L, len(self), self.waiting, B)
+        return B
+
+    def _settle(self) -> None:
+        """Gives β the steps that wait."""
+        self.B, self.waiting, self.behind = self._settled(), None, np.zeros(1)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
         """The support, its weights (m, machines), and which rows of the data it is."""
@@ -115,6 +165,7 @@ class Projected:
 
     def set_machines(self, mixing: NDArray[np.float64]) -> None:
         """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
+        self._settle()
         self.B = np.ascontiguousarray(mixing.T @ self.B)
         self._alpha = None
         self.ledger = self.ledger.mixed(mixing)
@@ -130,6 +181,7 @@ class Projected:
 
     def back_to(self, mark: Any) -> None:
         vars(self).update(mark)
+        self._inverse = None  # it may have followed L further
 
     def merge(self) -> None:
         """Nothing to merge: a row that is met again is in the span of the support."""
@@ -139,7 +191,10 @@ class Projected:
     def learn(
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
+        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each.
+
+        They are in single precision where an example came alone and was judged.
+        """
         y = as_targets(y)
         if len(x) == 1:
             return self._learn_one(x, y, w, numbers)
@@ -159,10 +214,35 @@ class Projected:
             self.kernel._gram(x, self.slots.rows, part.K[:, :m])
         if not self.aggressive and _native.all_right(part.K, self.alpha, y, part.F):
             self.rounds += 1
-        else:
-            part.own[0, 0] = self.kernel._diag(x)[0]
+            return part.F.copy()
+        part.own[0, 0] = self.kernel._diag(x)[0]
+        verdict = self._judge(y, w, part, m) if self.aggressive else IN_DOUBT
+        if verdict == IN_DOUBT:
             self._pass(x, y, w, numbers, part, 0)
+        else:
+            self.rounds += 1
+            if verdict == WAITS:
+                self._alpha = None
+                self.ledger.add(part.steps, np.array([self.rounds]), numbers)
         return part.F.copy()
+
+    def _judge(self, y: NDArray[np.float64], w: NDArray[np.float64], part: Part, m: int) -> int:
+        """One example without its projection, unless that leaves a doubt."""
+        p, inverse = part, self._inverse
+        if inverse is None:
+            inverse = self._inverse = Inverse()
+        if inverse.size < m and inverse.serves:
+            inverse.follow(self.L, m)
+        if not inverse.serves:
+            return IN_DOUBT
+        if self.waiting is None and len(self.B) == 1:  # of many machines each would have to be settled
+            self.waiting = np.concatenate([np.zeros_like(self.B), self.B])
+        # fmt: off
+        return _native.judge(
+            *self._settings, p.K, p.own.item(), m, inverse.M, inverse.norm,
+            self.B, self.waiting, self.behind, y, w, p.F, p.steps, self.counts,
+        )
+        # fmt: on
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, m = len(x), len(self)
@@ -182,10 +262,11 @@ class Projected:
     ) -> None:
         """The examples one by one, on their kernel values and the `known` components of their projections."""
         b, m, p = len(x), len(self), part
+        self._settle()
         # fmt: off
         learned = _native.project_pass(
-            self.eta, NO_LIMIT if self.budget is None else self.budget, self.aggressive, self.budget is not None,
-            p.K, p.own, p.Z, known, self.L, self.B, self.size, y, w, p.F, p.steps, p.added, self.counts,
+            *self._settings, p.K, p.own, p.Z, known,
+            self.L, self.B, self.size, y, w, p.F, p.steps, p.added, self.counts,
         )
         # fmt: on
         self.rounds += b
@@ -207,6 +288,7 @@ class Projected:
         room = max(size, 2 * old, 64)
         room = room if self.budget is None else min(room, self.budget)
         room = 8 * (-(-room // 8) | 1)  # an odd number of cache lines: rows then do not compete for one place
+        self._settle()
         L, B = aligned(np.zeros((room, room))), np.zeros((self.machines, room))
         L[:old, :old], B[:, :old] = self.L, self.B
         self.L, self.B = L, B

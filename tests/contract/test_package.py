@@ -179,7 +179,7 @@ def test_the_border_refuses_to_convert():
 
 
 def test_the_codes_of_the_border_are_those_of_the_kernels():
-    forms = {kernel()._form() for kernel in _vector_kernels()}
+    forms = {kernel()._form for kernel in _vector_kernels()}
     assert {form.op for form in forms} <= set(Op)
     assert {form.map for form in forms} <= set(Map)
 

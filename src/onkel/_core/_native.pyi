@@ -133,6 +133,27 @@ def smo(
 ) -> tuple[int, float]: ...
 def project_rows(L: NDArray, size: int, K: NDArray, Z: NDArray, threads: int) -> None: ...
 def all_right(K: NDArray, A: NDArray, y: NDArray, F: NDArray) -> bool: ...
+def judge(
+    eta: float,
+    budget: int,
+    aggressive: bool,
+    kol: bool,
+    K: NDArray,
+    kxx: float,
+    size: int,
+    M: NDArray,
+    norm: float,
+    B: NDArray,
+    waiting: NDArray | None,
+    behind: NDArray,
+    y: NDArray,
+    w: NDArray,
+    F: NDArray,
+    steps: NDArray,
+    counts: NDArray,
+) -> int: ...
+def settle(L: NDArray, size: int, waiting: NDArray, B: NDArray) -> None: ...
+def invert_rows(L: NDArray, first: int, last: int, M: NDArray, squares: NDArray) -> None: ...
 def project_pass(
     eta: float,
     budget: int,

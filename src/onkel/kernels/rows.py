@@ -79,9 +79,10 @@ class Rows:
 
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once for these rows."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]  # type: ignore[no-any-return]
+        kept = self._kept.get(key, self)  # these rows: nothing that could be kept
+        if kept is self:
+            kept = self._kept[key] = make()
+        return kept  # type: ignore[no-any-return]
 
 
 class ObjectRows(Rows):
@@ -135,19 +136,19 @@ class VectorRows(Rows):
         super().__init__()
         self._dense: NDArray | None = None
         self._csr: Csr | None = None
-        if isinstance(matrix, Csr):
+        self.n_features: int
+        if isinstance(matrix, np.ndarray):
+            self._dense, self.n_features, self.dtype = np.asarray(matrix), matrix.shape[1], matrix.dtype
+        elif isinstance(matrix, Csr):
             assert n_features is not None
-            self._csr, self.n_features = matrix, n_features
-        elif sp.issparse(matrix):
+            self._csr, self.n_features, self.dtype = matrix, n_features, matrix.data.dtype
+        else:
             self._csr = Csr(
                 matrix.indptr.astype(np.int64, copy=False),
                 matrix.indices.astype(np.int32, copy=False),
                 np.ascontiguousarray(matrix.data),
             )
-            self.n_features = int(matrix.shape[1])
-        else:
-            self._dense, self.n_features = np.asarray(matrix), int(matrix.shape[1])
-        self.dtype = matrix.data.dtype if isinstance(matrix, Csr) else matrix.dtype
+            self.n_features, self.dtype = int(matrix.shape[1]), matrix.dtype
 
     def __len__(self) -> int:
         return len(self._dense) if self._dense is not None else len(self.csr().indptr) - 1

@@ -8,6 +8,7 @@ Matérn with another ν), the map runs in NumPy over a tile of plain products or
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -40,6 +41,8 @@ __all__ = [
 DIRECT_FEATURES = 8
 # Multiply-adds below which a second thread costs more than it brings (about 50 µs of work).
 SMALL_PRODUCT = 1 << 21
+ONE = np.ones(1)  # k(x, x) of one row under a stationary kernel
+ONE.flags.writeable = False
 SPARSE_OPS = (Op.DOT, Op.DISTANCE, Op.COSINE, Op.MIN)  # a zero adds nothing to these
 
 
@@ -131,6 +134,7 @@ def refreshed(kept: dict[Any, Any], slot: int, row: VectorRows) -> dict[Any, Any
 class VectorKernel(Kernel):
     """A kernel with a `Form`; `_finish` maps the form's values further where the core cannot."""
 
+    @functools.cached_property
     @abstractmethod
     def _form(self) -> Form: ...
 
@@ -148,7 +152,7 @@ class VectorKernel(Kernel):
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         assert isinstance(z, VectorRows)
-        product(self._form(), x, z, gram=out)
+        product(self._form, x, z, gram=out)
         if not self._fused:
             self._finish(out)
 
@@ -156,7 +160,7 @@ class VectorKernel(Kernel):
         assert isinstance(x, VectorRows)
         assert isinstance(s, VectorRows)
         if self._fused:
-            product(self._form(), x, s, A=A, scores=out)
+            product(self._form, x, s, A=A, scores=out)
         else:
             super()._add_scores(x, s, A, out)
 
@@ -166,7 +170,7 @@ class VectorKernel(Kernel):
         assert isinstance(x, VectorRows)
         assert isinstance(s, VectorRows)
         if self._fused:
-            product(self._form(), x, s, A=A, scores=out, gram=values)
+            product(self._form, x, s, A=A, scores=out, gram=values)
         else:
             super()._add_scores_keeping(x, s, A, out, values)
 
@@ -177,7 +181,7 @@ class _Stationary(VectorKernel):
     _within_one = True
 
     def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return np.ones(len(x))
+        return ONE if len(x) == 1 else np.ones(len(x))
 
     @property
     def is_psd(self) -> bool | None:
@@ -206,6 +210,7 @@ class Linear(VectorKernel):
 
     is_psd = True
 
+    @functools.cached_property
     def _form(self) -> Form:
         return Form(Op.DOT, Map.IDENTITY)
 
@@ -251,6 +256,7 @@ class Polynomial(VectorKernel):
     def _fused(self) -> bool:
         return isinstance(self.degree, int)
 
+    @functools.cached_property
     def _form(self) -> Form:
         if self._fused:
             return Form(Op.DOT, Map.POLYNOMIAL, (float(self.degree), self.gamma, self.coef0))
@@ -290,6 +296,7 @@ class Sigmoid(VectorKernel):
         _set(self, "gamma")
         _set(self, "coef0")
 
+    @functools.cached_property
     def _form(self) -> Form:
         return Form(Op.DOT, Map.TANH, (self.gamma, self.coef0))
 
@@ -311,6 +318,7 @@ class Cosine(VectorKernel):
 
     is_psd = True
 
+    @functools.cached_property
     def _form(self) -> Form:
         return Form(Op.COSINE, Map.IDENTITY)
 
@@ -350,6 +358,7 @@ class RBF(_Stationary):
         """The kernel exp(−‖x − z‖² / (2σ²))."""
         return cls(gamma=0.5 / check_number(sigma, "sigma", "RBF.from_sigma", above=0.0) ** 2)
 
+    @functools.cached_property
     def _form(self) -> Form:
         return Form(Op.DISTANCE, Map.EXPONENTIAL, (self.gamma,))
 
@@ -391,6 +400,7 @@ class Matern(_Stationary):
     def _fused(self) -> bool:
         return self.nu in MATERN_MAPS or math.isinf(self.nu)
 
+    @functools.cached_property
     def _form(self) -> Form:
         if math.isinf(self.nu):
             return Form(Op.DISTANCE, Map.EXPONENTIAL, (0.5 / self.length_scale**2,))
@@ -430,6 +440,7 @@ class RationalQuadratic(_Stationary):
         _set(self, "alpha", above=0.0)
         _set(self, "length_scale", above=0.0)
 
+    @functools.cached_property
     def _form(self) -> Form:
         return Form(Op.DISTANCE, Map.RATIONAL_QUADRATIC, (self.alpha, 0.5 / (self.alpha * self.length_scale**2)))
 
@@ -454,6 +465,7 @@ class Laplacian(_Stationary):
     def __post_init__(self) -> None:
         _set(self, "gamma", above=0.0)
 
+    @functools.cached_property
     def _form(self) -> Form:
         return Form(Op.MANHATTAN, Map.EXPONENTIAL, (self.gamma,))
 
@@ -493,6 +505,7 @@ class Chi2(_Stationary):
     def __post_init__(self) -> None:
         _set(self, "gamma", above=0.0)
 
+    @functools.cached_property
     def _form(self) -> Form:
         return Form(Op.CHI2, Map.EXPONENTIAL, (self.gamma,))
 
@@ -513,6 +526,7 @@ class HistogramIntersection(VectorKernel):
 
     is_psd = True
 
+    @functools.cached_property
     def _form(self) -> Form:
         return Form(Op.MIN, Map.IDENTITY)
 

@@ -1,0 +1,363 @@
+"""Laws of judging without projecting: a verdict is never wrong, and steps that wait lose nothing."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from reference.online_oracles import SlowProjectron, assert_alike, feed, scores_of
+from strategies import seeds
+
+from onkel import Projectron
+from onkel._core import _native, aligned, simd, simd_targets
+from onkel.kernels import RBF, Linear, Polynomial, prepare
+from onkel.projection import IN_DOUBT, NO_LIMIT, WAITS, Inverse, Projected
+
+NOTHING = 1  # with IN_DOUBT and WAITS the verdicts of cpp/judge.h
+UNIT = 2.0**-24  # of rounding in single precision
+every_target = pytest.mark.parametrize("target", simd_targets())
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def support_of(rng, m, gamma=0.5, d=5):
+    """L and M of m points, and a new point's k and k(x, x)."""
+    points = rng.standard_normal((m + 1, d))
+    K = RBF(gamma=gamma)(points)
+    room = 8 * (m // 8 + 1)  # for one more
+    L = aligned(np.zeros((room, room)))
+    L[:m, :m] = np.linalg.cholesky(K[:m, :m])
+    inverse = Inverse()
+    inverse.follow(L, m)
+    return L, inverse, K[:m, m], 1.0
+
+
+def judged(settings, L, inverse, k, kxx, B, y, w=1.0, dtype=np.float64, waiting=None, behind=0.0):
+    """The verdict, the scores, the steps and the counts."""
+    room, c = len(L), len(B)
+    K, all_B = np.zeros((1, room), dtype=dtype), np.zeros((c, room))
+    K[0, : len(k)], all_B[:, : len(k)] = k, B
+    F, steps, counts = np.empty((1, c)), np.empty((1, c)), np.zeros(2, dtype=np.int64)
+    # fmt: off
+    verdict = _native.judge(
+        *settings, K, kxx, len(k), inverse.M, inverse.norm, all_B, waiting, np.full(1, behind),
+        np.asarray(y, dtype=float).reshape(1, c), np.array([w]), F, steps, counts,
+    )
+    # fmt: on
+    return verdict, F[0], steps[0], counts
+
+
+def projected(settings, L, k, kxx, B, y, w=1.0, dtype=np.float64):
+    """What the pass on exact numbers does with the example: its steps, and whether it is added."""
+    room, c, m = len(L), len(B), len(k)
+    K, all_B = np.zeros((1, room), dtype=dtype), np.zeros((c, room))
+    K[0, :m], all_B[:, :m] = k, B
+    F, steps, added = np.empty((1, c)), np.empty((1, c)), np.zeros(1, dtype=np.int64)
+    # fmt: off
+    _native.project_pass(
+        *settings, K, np.array([[kxx]], dtype=dtype), np.empty((1, room)), 0, L.copy(), all_B, np.array([m]),
+        np.asarray(y, dtype=float).reshape(1, c), np.array([w]), F, steps, added, np.zeros(2, dtype=np.int64),
+    )
+    # fmt: on
+    return F[0], steps[0], bool(added[0])
+
+
+# ---------------------------------------------------------------- the estimate
+
+
+@every_target
+@every_dtype
+@pytest.mark.parametrize("m", [1, 2, 31, 32, 33, 63, 64, 65, 100, 300])
+def test_an_estimate_is_as_near_as_it_says(target, dtype, m):
+    # with the unit vectors for machines, which look at nothing, the scores are the components of z
+    rng = np.random.default_rng(m)
+    L, inverse, k, kxx = support_of(rng, m)
+    k = k.astype(dtype).astype(float)
+    with simd(target):
+        verdict, z, _, _ = judged((0.1, NO_LIMIT, True, False), L, inverse, k, kxx, np.eye(m), np.full(m, np.nan))
+    exact = np.linalg.solve(L[:m, :m], k)
+    M = np.linalg.inv(L[:m, :m])
+    assert verdict == NOTHING
+    assert inverse.norm == pytest.approx(np.linalg.norm(M), rel=1e-9)
+    doubt = (32 + m // 32 + 8) * UNIT * inverse.norm * np.linalg.norm(k)
+    assert np.linalg.norm(z - exact) <= 0.5 * doubt
+    assert np.linalg.norm(z - exact) >= 1e-4 * doubt or m <= 2  # it is a bound, and not a vague one
+
+
+@given(seeds, st.integers(2, 90), st.integers(1, 89))
+@settings(max_examples=30)
+def test_an_inverse_that_follows_row_by_row_is_the_one_made_at_once(seed, m, first):
+    L, whole, _, _ = support_of(np.random.default_rng(seed), m, gamma=2.0)
+    parts, first = Inverse(), min(first, m - 1)
+    parts.follow(np.ascontiguousarray(L[:first, :first]), first)  # which then gets more room
+    for size in (first + 1, m):
+        if size > parts.size:
+            parts.follow(L, size)
+    np.testing.assert_array_equal(parts.M, whole.M)
+    np.testing.assert_allclose(parts.squares, whole.squares, rtol=1e-13)
+
+
+# ---------------------------------------------------------------- verdicts
+
+etas = st.sampled_from([0.0, 0.1, 0.6, 1.0])
+budgets = st.sampled_from([None, "full", "room"])
+# Margins, as multiples of what divides one decision from another, and how far from it.
+near = st.sampled_from([0.0, 1e-12, 1e-8, -1e-8, 1e-6, -1e-6, 1e-4, -1e-4, 1e-2, -1e-2, 0.3, -0.3])
+
+
+@every_target
+@every_dtype
+@given(seeds, st.integers(1, 70), st.integers(1, 3), etas, budgets, st.sampled_from([0.0, 1.0]), near)
+@settings(max_examples=60, deadline=None)
+def test_a_verdict_is_never_wrong(target, dtype, seed, m, c, eta, budget, goal, off):
+    rng = np.random.default_rng(seed)
+    L, inverse, k, kxx = support_of(rng, m)
+    k = k.astype(dtype).astype(float)
+    if not inverse.serves:
+        return
+    settings = (eta, {None: NO_LIMIT, "full": m, "room": m + 5}[budget], True, budget is not None)
+    y = rng.choice([-1.0, 1.0, np.nan] if c > 1 else [-1.0, 1.0], c)
+    z = np.linalg.solve(L[:m, :m], k)
+    B = rng.standard_normal((c, m))
+    B[0] += (np.nan_to_num(y[0], nan=1.0) * (goal + off) - B[0] @ z) / (z @ z) * z  # the margin is goal + off
+    waiting = np.zeros((2, len(L))) if c == 1 else None
+    if waiting is not None:
+        waiting[1, :m] = B[0]
+    w = float(rng.choice([1.0, 0.3]))
+    with simd(target):
+        verdict, F, steps, counts = judged(settings, L, inverse, k, kxx, B, y, w, dtype, waiting)
+        exact, taken, added = projected(settings, L, k, kxx, B, y, w, dtype)
+    if verdict == IN_DOUBT:
+        return
+    np.testing.assert_allclose(F, exact, atol=1e-3 * (1 + np.abs(B).max()))
+    np.testing.assert_array_equal(steps, taken)
+    assert not added
+    assert (verdict == WAITS) == bool(taken.any())
+    assert counts.tolist() == [np.count_nonzero(taken)] * 2
+    if verdict == WAITS:
+        np.testing.assert_array_equal(waiting[0, :m], steps[0] * k.astype(dtype))
+        np.testing.assert_allclose(waiting[1, :m], B[0] + steps[0] * z, atol=1e-4)
+
+
+@every_target
+@given(seeds, st.integers(1, 70), st.floats(-1e3, 1e3).filter(lambda v: abs(v) > 1e-6))
+@settings(max_examples=30)
+def test_what_is_behind_counts_as_doubt(target, seed, m, margin):
+    L, inverse, k, kxx = support_of(np.random.default_rng(seed), m)
+    z = np.linalg.solve(L[:m, :m], k)
+    B = (margin / (z @ z) * z)[None, :]
+    waiting = np.zeros((2, len(L)))
+    waiting[1, :m] = B[0]
+    full = (0.1, m, False, True)
+    for behind, clear in ((0.0, True), (0.5, True), (2.0, False)):  # B may be off by so much of what it would take
+        distance = behind * abs(margin) / np.linalg.norm(z)
+        with simd(target):
+            verdict, *_ = judged(full, L, inverse, k, kxx, B, [1.0], waiting=waiting.copy(), behind=distance)
+        assert (verdict != IN_DOUBT) == clear
+        assert not clear or verdict == (NOTHING if margin > 0 else WAITS)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-40, 1e40, 1e300])
+@pytest.mark.parametrize("margin", [-2.0, 0.5, 2.0])
+@every_target
+def test_numbers_that_a_float_does_not_hold_are_in_doubt(target, scale, margin):
+    m = 40
+    L, inverse, k, kxx = support_of(np.random.default_rng(0), m)
+    z = np.linalg.solve(L[:m, :m], k)
+    waiting = np.zeros((2, len(L)))
+    waiting[1, :m] = margin / (z @ z) / scale * z
+    with simd(target):
+        verdict, *_ = judged((0.1, m, True, True), L, inverse, scale * k, kxx, waiting[1:, :m], [1.0], waiting=waiting)
+    assert verdict == IN_DOUBT
+
+
+@pytest.mark.parametrize(("gamma", "serves"), [(1.0, True), (0.05, False)])
+def test_an_inverse_serves_while_its_support_is_well_conditioned(gamma, serves):
+    assert support_of(np.random.default_rng(0), 30, gamma, d=2)[1].serves == serves
+
+
+@pytest.mark.parametrize(("scale", "serves"), [(1.0, True), (1e-20, False), (1e20, False)])
+def test_an_inverse_serves_where_a_float_holds_it(scale, serves):
+    inverse = Inverse()
+    inverse.follow(aligned(scale * np.eye(8)), 8)
+    assert inverse.serves == serves
+
+
+# ---------------------------------------------------------------- learners
+
+
+def stream(seed, n=900, d=4, classes=2, dtype=np.float64):
+    """Classes that overlap: mistakes, small margins and large ones, for ever."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)).astype(dtype)
+    y = ((X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5) * (classes > 2)) ^ (rng.random(n) < 0.1)
+    return X, y % classes
+
+
+def watched(machine):
+    """The machine, and how often there was which verdict."""
+    verdicts, judge = Counter(), machine._learner._judge
+
+    def watch(*args):
+        verdict = judge(*args)
+        verdicts[verdict] += 1
+        return verdict
+
+    machine._learner._judge = watch
+    return verdicts
+
+
+@every_target
+@every_dtype
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("options", [{"budget": 70}, {"eta": 0.5}, {"eta": 0.9, "budget": 70}], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), RBF(gamma=2.0)], ids=str)
+def test_one_by_one_an_aggressive_learner_is_what_it_is_in_chunks(target, dtype, classes, options, kernel):
+    X, y = stream(1, classes=classes, dtype=dtype)
+    with simd(target):
+        chunked = feed(Projectron(kernel, aggressive=True, **options), X, y, 64, classes=range(classes))
+        single = Projectron(kernel, aggressive=True, **options).partial_fit(X[:1], y[:1], classes=range(classes))
+        verdicts = watched(single)
+        for x, label in zip(X[1:], y[1:], strict=True):
+            single.learn_one(x, label)
+    del single._learner._judge
+    assert (single.n_mistakes_, single._learner.counts[1]) == (chunked.n_mistakes_, chunked._learner.counts[1])
+    tolerance = 1e-9 if dtype == np.float64 else 2e-4
+    assert_alike(single, chunked, X, tolerance)
+    assert verdicts[NOTHING] > 250
+    assert verdicts[IN_DOUBT] > 5
+    assert (verdicts[WAITS] > 10) == (classes == 2)
+
+
+@pytest.mark.parametrize("options", [{"budget": 40, "eta": 0.0}, {"eta": 0.6}], ids=str)
+def test_one_by_one_an_aggressive_learner_is_its_slow_twin(options):
+    X, y = stream(2, n=400)
+    kernel = RBF(gamma=0.5)
+    machine = Projectron(kernel, aggressive=True, **options).partial_fit(X[:1], y[:1], classes=[0, 1])
+    twin = SlowProjectron(kernel, aggressive=True, **options)
+    twin.learn(X[0], np.array([2.0 * y[0] - 1]))
+    for x, label in zip(X[1:], y[1:], strict=True):
+        machine.learn_one(x, label)
+        twin.learn(x, np.array([2.0 * label - 1]))
+    assert machine.n_mistakes_ == twin.mistakes
+    np.testing.assert_array_equal(machine.support_, twin.rows)
+    np.testing.assert_allclose(machine.decision_function(X), twin.decision(X)[:, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(degree=2), RBF(gamma=0.001)], ids=str)
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+def test_where_single_precision_does_not_serve_nothing_changes(kernel, scale):
+    if isinstance(kernel, RBF) and scale != 1.0:
+        pytest.skip("scaled as the others")
+    X, y = stream(3, n=300)
+    X = X * scale
+    options = {"budget": 30, "eta": 0.0, "aggressive": True}
+    chunked = feed(Projectron(kernel, **options), X, y, 64, classes=[0, 1])
+    single = feed(Projectron(kernel, **options), X, y, None, classes=[0, 1])
+    assert single.n_mistakes_ == chunked.n_mistakes_
+    scale = np.abs(scores_of(chunked, X)).max()
+    np.testing.assert_allclose(scores_of(single, X), scores_of(chunked, X), atol=1e-6 * max(1.0, scale))
+
+
+# ---------------------------------------------------------------- steps that wait
+
+
+def waits(machine):
+    return machine._learner.behind[0] > 0
+
+
+def learner_that_waits(seed=4):
+    X, y = stream(seed)
+    machine = Projectron(RBF(gamma=0.3), budget=50, aggressive=True).partial_fit(X[:500], y[:500], classes=[0, 1])
+    i = 500
+    while not waits(machine):
+        machine.learn_one(X[i], y[i])
+        i += 1
+    return machine, X[i:], y[i:]
+
+
+def outcome(machine, X):
+    return machine.n_mistakes_, machine.dual_coef_.tobytes(), scores_of(machine, X).tobytes()
+
+
+def test_looking_at_a_learner_does_not_change_what_it_learns():
+    machine, X, y = learner_that_waits()
+    other = pickle.loads(pickle.dumps(machine))
+    assert waits(other)
+    seen = 0
+    for x, label in zip(X, y, strict=True):
+        machine.learn_one(x, label)
+        other.learn_one(x, label)
+        seen += waits(other)
+        other.predict_one(x), other.dual_coef_, other.snapshot(), other.drift_
+    assert seen > 50
+    assert outcome(machine, X) == outcome(other, X)
+
+
+@pytest.mark.parametrize("way", ["pickle", "snapshot", "mark"])
+def test_a_learner_goes_on_where_it_was_though_steps_wait(way):
+    machine, X, y = learner_that_waits()
+    mark, copied = machine._learner.mark(), pickle.dumps(machine)
+    resumed = Projectron().resume(machine.snapshot())
+    for x, label in zip(X, y, strict=True):
+        machine.learn_one(x, label)
+    expected = outcome(machine, X)
+    if way == "pickle":
+        resumed = pickle.loads(copied)
+    elif way == "mark":
+        machine._learner.back_to(mark)
+        resumed = machine
+    for x, label in zip(X, y, strict=True):
+        resumed.learn_one(x, label)
+    assert outcome(resumed, X) == expected
+
+
+def test_undone_support_vectors_are_not_judged_by():
+    # rows of M that were made for vectors that were taken back, and replaced by others
+    X, y = stream(5)
+    kernel = RBF(gamma=1.0)
+
+    def learn(learner, which):
+        for i in which:
+            learner.learn(rows[i : i + 1], signs[i : i + 1], np.ones(1), np.array([i]))
+
+    rows, signs = prepare(kernel, X), np.where(y == 1, 1.0, -1.0)[:, None]
+    straight, undone = (Projected(kernel, 1, eta=0.1, budget=60, aggressive=True) for _ in range(2))
+    learn(straight, range(30))
+    learn(undone, range(30))
+    before = undone.mark()
+    learn(undone, range(30, 300))
+    assert len(undone) == 60
+    undone.back_to(before)
+    assert len(undone) < 40
+    learn(straight, range(300, 900))
+    learn(undone, range(300, 900))
+    np.testing.assert_array_equal(undone.numbers_of[:60], straight.numbers_of[:60])
+    np.testing.assert_array_equal(undone.alpha, straight.alpha)
+
+
+@given(seeds, st.lists(st.sampled_from(["one", "chunk", "class"]), min_size=1, max_size=6))
+@example(0, ["one", "class", "one"])
+@settings(max_examples=15, deadline=None)
+def test_chunks_single_examples_and_late_classes_mix(seed, kinds):
+    X, y = stream(seed)
+    options = {"budget": 50, "aggressive": True}
+    machine, twin = (Projectron(RBF(gamma=0.3), **options) for _ in range(2))
+    for one in (machine, twin):
+        one.partial_fit(X[:200], y[:200], classes=[0, 1, 2])
+    start = 200
+    for kind in kinds:
+        part = slice(start, start + 100)
+        labels = y[part] if kind != "class" else np.where(np.arange(100) % 9 == 0, 2, y[part])
+        twin.partial_fit(X[part], labels)
+        if kind == "chunk":
+            machine.partial_fit(X[part], labels)
+        else:
+            for x, label in zip(X[part], labels, strict=True):
+                machine.learn_one(x, label)
+        start += 100
+    assert machine.n_mistakes_ == twin.n_mistakes_
+    assert_alike(machine, twin, X, 1e-9)
