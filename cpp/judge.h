@@ -33,7 +33,7 @@ inline void settle(const double* L, int64_t cap, int64_t m, const double* waitin
 
 // z roughly, and how far at most it is from what it stands for: each component is a sum of products, made with
 // at most `roundings` of single precision, of numbers whose squares sum to at most |M_t|^2 |k|^2; numbers
-// below `least` may have become 0.
+// below `least` may have become 0. Where k does not fit into floats, there is no end of doubt.
 struct Rough {
   std::vector<float> memory;
   const float* z;
@@ -55,8 +55,6 @@ template <class T> Rough estimate(const T* k, int64_t m, const float* M, double 
   return rough;
 }
 
-constexpr double kLargest = std::numeric_limits<float>::max();
-
 enum class Verdict : int {
   kInDoubt = 0,  // project it
   kNothing = 1,  // it teaches nothing: no machine errs, and none makes a step on its margin
@@ -72,7 +70,6 @@ Verdict judge(const Projection& p, const T* k, double kxx, double w, int64_t m, 
               double* steps, int64_t* counts) {
   const Rough rough = estimate(k, m, M, norm);
   const double most = rough.length + rough.doubt, least = positive(rough.length - rough.doubt);
-  if (!(most < kLargest)) return Verdict::kInDoubt;  // where a float overflowed
   const double delta_sq_low = positive(kxx - most * most), delta_sq_high = positive(kxx - least * least);
   int64_t wrong = 0;
   for (int64_t o = 0; o < c; ++o) {
