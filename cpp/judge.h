@@ -86,8 +86,8 @@ Verdict judge(const Projection& p, const T* k, double kxx, double w, int64_t m, 
     } else if (!(margin - slack > 0)) {
       return Verdict::kInDoubt;
     } else if (p.aggressive && margin - slack < 1) {
-      const double loss = 1 - margin + slack, gain = std::fmin(least * least, loss - 2 * slack);  // most, least
-      if (!(in_favour(p, loss, gain, delta_sq_low) < 0)) return Verdict::kInDoubt;
+      const double loss = 1 - margin + slack;  // at most, and |z| and delta at least: all that may speak for a step
+      if (!(in_favour(p, loss, std::fmin(least * least, loss), delta_sq_low) < 0)) return Verdict::kInDoubt;
     }
   }
   if (wrong == 0) return Verdict::kNothing;
