@@ -30,6 +30,7 @@ __all__ = ["Projected"]
 
 # Twice the multiply-adds of a substitution below which a second thread costs more than it brings.
 SMALL_SOLVE = 1 << 21
+JUDGED_FROM = 128  # support vectors: a projection on fewer costs no more than a verdict
 WELL_CONDITIONED, USUAL = 1e6, 1e15  # ‖L‖ ‖L⁻¹‖, and numbers, up to which single precision serves
 IN_DOUBT, WAITS = 0, 2  # verdicts of cpp/judge.h
 PANEL = 32  # rows of a triangle that lie side by side: kTriangle of cpp/engine.h
@@ -216,7 +217,7 @@ class Projected:
             self.rounds += 1
             return part.F.copy()
         part.own[0, 0] = self.kernel._diag(x)[0]
-        verdict = self._judge(y, w, part, m) if self.aggressive else IN_DOUBT
+        verdict = self._judge(y, w, part, m) if self.aggressive and m >= JUDGED_FROM else IN_DOUBT
         if verdict == IN_DOUBT:
             self._pass(x, y, w, numbers, part, 0)
         else:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference.online_oracles import SlowProjectron, assert_alike, feed, scores_of
 from strategies import seeds
 
-from onkel import Projectron
+from onkel import Projectron, projection
 from onkel._core import _native, aligned, simd, simd_targets
 from onkel.kernels import RBF, Linear, Polynomial, prepare
 from onkel.projection import IN_DOUBT, NO_LIMIT, WAITS, Inverse, Projected
@@ -230,6 +230,14 @@ def test_an_inverse_serves_where_a_float_holds_it(scale, serves):
 # ---------------------------------------------------------------- learners
 
 
+@pytest.fixture
+def small_supports_judged(monkeypatch):
+    monkeypatch.setattr(projection, "JUDGED_FROM", 1)
+
+
+judging = pytest.mark.usefixtures("small_supports_judged")
+
+
 def stream(seed, n=900, d=4, classes=2, dtype=np.float64):
     """Classes that overlap: mistakes, small margins and large ones, for ever."""
     rng = np.random.default_rng(seed)
@@ -251,6 +259,7 @@ def watched(machine):
     return verdicts
 
 
+@judging
 @every_target
 @every_dtype
 @pytest.mark.parametrize("classes", [2, 3])
@@ -276,6 +285,21 @@ def test_one_by_one_an_aggressive_learner_is_what_it_is_in_chunks(target, dtype,
     assert (verdicts[WAITS] > 10) == (classes == 2)
 
 
+def test_judging_begins_where_the_support_is_large_enough():
+    X, y = stream(6, n=1500)
+    options = {"budget": 200, "aggressive": True}
+    chunked = feed(Projectron(RBF(gamma=1.0), **options), X, y, 64, classes=[0, 1])
+    single = Projectron(RBF(gamma=1.0), **options).partial_fit(X[:1], y[:1], classes=[0, 1])
+    verdicts, sizes = watched(single), []
+    for x, label in zip(X[1:], y[1:], strict=True):
+        before = verdicts.total()
+        single.learn_one(x, label)
+        sizes += [len(single._learner)] * (verdicts.total() > before)
+    assert projection.JUDGED_FROM <= sizes[0] < 200 == sizes[-1]
+    assert_alike(single, chunked, X, 1e-9)
+
+
+@judging
 @pytest.mark.parametrize("options", [{"budget": 40, "eta": 0.0}, {"eta": 0.6}], ids=str)
 def test_one_by_one_an_aggressive_learner_is_its_slow_twin(options):
     X, y = stream(2, n=400)
@@ -291,6 +315,7 @@ def test_one_by_one_an_aggressive_learner_is_its_slow_twin(options):
     np.testing.assert_allclose(machine.decision_function(X), twin.decision(X)[:, 0], atol=1e-8)
 
 
+@judging
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(degree=2), RBF(gamma=0.001)], ids=str)
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
 def test_where_single_precision_does_not_serve_nothing_changes(kernel, scale):
@@ -327,6 +352,7 @@ def outcome(machine, X):
     return machine.n_mistakes_, machine.dual_coef_.tobytes(), scores_of(machine, X).tobytes()
 
 
+@judging
 def test_looking_at_a_learner_does_not_change_what_it_learns():
     machine, X, y = learner_that_waits()
     other = pickle.loads(pickle.dumps(machine))
@@ -341,6 +367,7 @@ def test_looking_at_a_learner_does_not_change_what_it_learns():
     assert outcome(machine, X) == outcome(other, X)
 
 
+@judging
 @pytest.mark.parametrize("way", ["pickle", "snapshot", "mark"])
 def test_a_learner_goes_on_where_it_was_though_steps_wait(way):
     machine, X, y = learner_that_waits()
@@ -359,6 +386,7 @@ def test_a_learner_goes_on_where_it_was_though_steps_wait(way):
     assert outcome(resumed, X) == expected
 
 
+@judging
 def test_undone_support_vectors_are_not_judged_by():
     # rows of M that were made for vectors that were taken back, and replaced by others
     X, y = stream(5)
@@ -383,6 +411,7 @@ def test_undone_support_vectors_are_not_judged_by():
     np.testing.assert_array_equal(undone.alpha, straight.alpha)
 
 
+@judging
 @given(seeds, st.lists(st.sampled_from(["one", "chunk", "class"]), min_size=1, max_size=6))
 @example(0, ["one", "class", "one"])
 @settings(max_examples=15, deadline=None)
