@@ -137,7 +137,8 @@ class Projected:
 
     def _settle(self) -> None:
         """Gives β the steps that wait."""
-        self.B, self.waiting, self.behind = self._settled(), None, np.zeros(1)
+        if self.waiting is not None:
+            self.B, self.waiting, self.behind = self._settled(), None, np.zeros(1)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
         """The support, its weights (m, machines), and which rows of the data it is."""
