@@ -122,14 +122,14 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
 static void estimate(const float* M, int64_t m, const float* k, float* z, double* squares) {
   typedef Simd<float>::V V;
   constexpr int kStep = kLanes<float>, kWidth = int(kTriangle) / kStep, kSums = kWidth > 4 ? 1 : 8 / kWidth;
+  static_assert(kTriangle % kEstimateBlock == 0 && kEstimateBlock % kSums == 0, "blocks are whole");
   Wide kk = {}, zz = {};
   for (int64_t t = 0; t < m; t += kTriangle) {
     V total[kWidth] = {};
     const int64_t columns = t + kTriangle;
     for (int64_t first = 0; first < columns; first += kEstimateBlock) {
-      const int64_t end = columns - first < kEstimateBlock ? columns : first + kEstimateBlock;
       V sum[kSums][kWidth] = {};
-      for (int64_t j = first; j < end; j += kSums)
+      for (int64_t j = first; j < first + kEstimateBlock; j += kSums)
 #pragma GCC unroll 4
         for (int s = 0; s < kSums; ++s, M += kTriangle)
 #pragma GCC unroll 8

@@ -129,7 +129,7 @@ class Projected:
 
     def _settled(self) -> NDArray[np.float64]:
         """β with the steps that wait."""
-        if self.waiting is None or self.behind[0] == 0:
+        if self.waiting is None or not self.waiting[0].any():
             return self.B
         B = self.B.copy()
         _native.settle(self.L, len(self), self.waiting, B)

@@ -68,6 +68,15 @@ def test_float32_agrees_with_float64_and_is_kept(kernel, shape, seed):
     np.testing.assert_allclose(K32, K64, rtol=2e-4, atol=2e-5 * max(1.0, np.abs(K64).max()))
 
 
+@pytest.mark.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=str)
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_diagonal_is_the_callers_own(kernel, n):
+    X = np.random.default_rng(0).random((n, 4))
+    mine = kernel.diag(X)
+    mine *= 2
+    np.testing.assert_array_equal(kernel.diag(X), mine / 2)
+
+
 @given(vector_kernels, shapes, seeds, st.sampled_from([np.float32, np.float64]))
 def test_a_value_does_not_depend_on_its_batch(kernel, shape, seed, dtype):
     n, m, d = shape
