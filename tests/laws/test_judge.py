@@ -158,7 +158,7 @@ def test_a_verdict_is_never_wrong(target, dtype, seed, m, c, eta, budget, what, 
     assert (verdict == WAITS) == bool(taken.any())
     assert counts.tolist() == [np.count_nonzero(taken)] * 2
     if verdict == WAITS:
-        np.testing.assert_array_equal(waiting[0, :m], steps[0] * k.astype(dtype))
+        np.testing.assert_array_equal(waiting[0, :m], steps[0] * k)
         assert behind[0] == pytest.approx(w * doubt_of(inverse, k), rel=1e-5)
         assert np.linalg.norm(waiting[1, :m] - (B[0] + steps[0] * z)) <= behind[0]
 
