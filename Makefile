@@ -6,6 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
+PEER_TOOLS := "setuptools>=70.1"  # LIBSVM, a peer in the tests, is built from source; an older one needs wheel as well
 OLDEST := numpy==1.26.0 scipy==1.11.2 scikit-learn==1.6.0
 
 .PHONY: demo test check test-oldest bench format clean
@@ -56,7 +57,7 @@ $(VENV)/tools:
 	  { echo "A C++17 compiler is missing (on Debian and Ubuntu: the package g++)."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet $(BUILD_TOOLS)
+	$(BIN)/python -m pip install --quiet $(BUILD_TOOLS) $(PEER_TOOLS)
 	@touch $@
 
 $(VENV)/installed: $(VENV)/tools $(CORE)
