@@ -73,7 +73,7 @@ class Entrance(KernelParams, BaseEstimator):  # type: ignore[misc]
         sparse = "csr" if kernel.takes == "vectors" else False
         options: dict[str, Any] = {"reset": reset, "accept_sparse": sparse, "dtype": FLOATS}
         if targets == "none":
-            X = validate_data(self, X, **options)
+            X, y = validate_data(self, X, **options), None
         else:
             X, y = validate_data(self, X, y, y_numeric=targets == "numbers", **options)
         rows = prepare(kernel, X, itself=kernel.takes == "gram")

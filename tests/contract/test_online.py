@@ -309,6 +309,17 @@ def test_strings_are_learned_from_by_a_kernel_that_takes_objects(cls):
             machine.fit(WORDS, y[:7])
 
 
+@pytest.mark.parametrize("rows", [np.asarray, np.ndarray.tolist, sp.csr_array], ids=["array", "list", "csr"])
+@pytest.mark.parametrize("given", [np.arange(40) % 2, np.full(40, np.nan), np.ones(3), np.ones((40, 2)), "y", 7])
+def test_a_detector_of_novelty_does_not_look_at_y(rows, given):
+    X, _ = data(NormaOneClass)
+    machines = []
+    for y in (given, None):
+        machine = new(NormaOneClass, warm_start=True).fit(rows(X), y).partial_fit(rows(X), y).fit(rows(X), y)
+        machines.append(machine.learn_one(X[0], y))
+    assert machines[0].decision_function(X).tolist() == machines[1].decision_function(X).tolist()
+
+
 GRAM_ADVICE = r"a precomputed Gram matrix cannot grow.*Use fit without warm_start, or a kernel on the points"
 
 
