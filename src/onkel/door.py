@@ -1,9 +1,9 @@
 """The door of the estimators: what a user brings becomes rows, weights, one row, or an error.
 
-Whole data pass scikit-learn's `validate_data`. One example at a time has a door of its own, a
-hundred times lighter; it takes dicts as well, {feature: value}: features may appear, and the
-learner then grows by a column of zeros, and vanish, and are then 0; to predict, features that were
-never learned from are ignored.
+Whole data pass scikit-learn's `validate_data`, but for plain arrays that a fitted estimator can take as they are:
+there it has nothing to say, and takes 0.2 ms for that. One example at a time has a door of its own, a hundred times
+lighter; it takes dicts as well, {feature: value}: features may appear, and the learner then grows by a column of
+zeros, and vanish, and are then 0; to predict, features that were never learned from are ignored.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from onkel.kernels.rows import GramRows, Rows, VectorRows
 from onkel.passes import Run, run_epochs
 from onkel.snapshot import Snapshots
 
-__all__ = ["FLOATS", "Door", "Entrance", "KernelDoor", "OwnKernel"]
+__all__ = ["FLOATS", "LABELS", "Door", "Entrance", "KernelDoor", "OwnKernel"]
 
+LABELS = "biuU"  # kinds of arrays in which every value can be a label
 FLOATS = [np.float64, np.float32]  # what the door lets pass; other numbers become the first
 
 
@@ -72,9 +73,10 @@ class Entrance(KernelParams, BaseEstimator):  # type: ignore[misc]
             return rows, y
         sparse = "csr" if kernel.takes == "vectors" else False
         options: dict[str, Any] = {"reset": reset, "accept_sparse": sparse, "dtype": FLOATS}
+        plain = not reset and self._is_plain(X)
         if targets == "none":
-            X, y = validate_data(self, X, **options), None
-        else:
+            X, y = X if plain else validate_data(self, X, **options), None
+        elif not (plain and _is_plain_target(y, len(X), targets)):
             X, y = validate_data(self, X, y, y_numeric=targets == "numbers", **options)
         rows = prepare(kernel, X, itself=kernel.takes == "gram")
         if not reset and isinstance(rows, VectorRows):
@@ -88,10 +90,22 @@ class Entrance(KernelParams, BaseEstimator):  # type: ignore[misc]
     def _enter_to_predict(self, X: Any) -> Any:
         """X at the door of a fitted estimator."""
         takes = self._kernel_in().takes
-        if takes == "objects":
+        if takes == "objects" or self._is_plain(X):
             return X
         sparse = "csr" if takes == "vectors" else False
         return validate_data(self, X, reset=False, accept_sparse=sparse, dtype=FLOATS)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is an array that `validate_data` would give back as it is."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in FLOATS
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == getattr(self, "n_features_in_", None)
+            and not hasattr(self, "feature_names_in_")
+            and _is_finite(X)
+        )
 
     def _sample_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64]:
         """What scales each example's step."""
@@ -111,6 +125,19 @@ class Entrance(KernelParams, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = takes in ("vectors", "anything")
         tags.input_tags.two_d_array = takes != "objects"
         return tags
+
+
+def _is_finite(values: NDArray) -> bool:
+    """False also where only their sum is not."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
+
+
+def _is_plain_target(y: Any, n: int, targets: str) -> bool:
+    """Whether y is an array of n labels, or numbers, that `validate_data` would give back as it is."""
+    if type(y) is not np.ndarray or y.shape != (n,):
+        return False
+    return y.dtype.kind in LABELS if targets == "labels" else y.dtype == np.float64 and _is_finite(y)
 
 
 class Door(Entrance, Snapshots):

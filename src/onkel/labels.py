@@ -11,6 +11,7 @@ known from the start any other label is an error; otherwise they are found as th
 
 from __future__ import annotations
 
+import copy
 import itertools
 from typing import Any
 
@@ -77,10 +78,8 @@ class Labels:
         self.sign = -1.0 if len(self.found) == 2 and self.found[0] != self.classes[1] else 1.0
 
     def copy(self) -> Labels:
-        twin = Labels(dtype=self.dtype)
-        twin.fixed, twin.found, twin.seen = self.fixed, list(self.found), set(self.seen)
-        twin._index = dict(self._index)
-        twin._refresh()
+        twin = copy.copy(self)
+        twin.found, twin.seen, twin._index = list(self.found), set(self.seen), dict(self._index)
         return twin
 
     def index(self, y: NDArray, who: str) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import PANEL_BYTES, _native, aligned_zeros
+from onkel._core import PANEL_BYTES, _native, aligned, aligned_zeros
 from onkel.kernels import Kernel
 from onkel.kernels.rows import FEW_FEATURES, GramRows, ObjectRows, Panels, Rows, VectorRows
 from onkel.kernels.tiles import add_scores
@@ -212,8 +212,8 @@ class GrowingRows(VectorRows):
     def copy(self) -> GrowingRows:
         """The same rows in memory of their own."""
         twin = GrowingRows(self.n_features, self.dtype)
-        if len(self):
-            twin.append(self)
+        twin._room, twin._norms, twin._values = self._room.copy(), self._norms.copy(), aligned(self._values)
+        twin._dense = twin._room[: len(self)]
         return twin
 
     def truncate(self, size: int) -> None:
