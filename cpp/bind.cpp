@@ -1,4 +1,5 @@
-// The border with Python: arrays and numbers in, caller's arrays out, nothing kept.
+// The border with Python: arrays and numbers in, caller's arrays out. What is the same in many calls is
+// bound once, as an object; it refers to the caller's arrays, and owns nothing.
 // The only file that knows Python. Sizes are checked by the door in onkel/_core/__init__.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -45,68 +46,84 @@ onkel::Rows<T> csr_rows(const Indptr& indptr, const Indices& indices, const In1<
   return {data.data(), indptr.data(), indices.data(), int64_t(indptr.shape(0)) - 1, d, data_or_null(aux)};
 }
 
-// Fills in what every product shares, then runs it with the GIL released.
-template <class T>
-void product(onkel::Rows<T> rows, int op, int map, const std::vector<double>& params, const In3<T>& panels, int64_t m,
-             const std::optional<In1<T>>& panel_aux, const std::optional<Indices>& slots,
-             const std::optional<Indices>& features, const std::optional<In2<double>>& A,
-             const std::optional<OutBlock<double>>& scores, const std::optional<OutBlock<T>>& gram, int threads) {
-  onkel::Job<T> job{};
-  job.op = onkel::Op(op);
-  job.map = onkel::Map(map);
-  for (size_t i = 0; i < 3 && i < params.size(); ++i) job.params[i] = params[i];
-  job.rows = rows;
-  job.panels = {panels.data(), m, int64_t(panels.shape(1)), data_or_null(panel_aux), data_or_null(slots),
-                data_or_null(features)};
-  std::vector<T> weights;
-  const nb::gil_scoped_release released;
-  if (A) {
-    job.c = int64_t(A->shape(1));
-    weights.resize(panels.shape(0) * size_t(onkel::kPanel<T>) * A->shape(1));
-    onkel::pack_weights(A->data(), m, job.c, weights.data());
-    job.weights = weights.data();
-    job.scores = scores->data();
-    job.score_row = int64_t(scores->stride(0));
-    job.score_column = int64_t(scores->stride(1));
+// The right-hand side of products: a kernel and the panels of its support, known once for many calls. The arrays
+// stay those of Python; they are held, so that they live as long.
+template <class T> struct Right {
+  onkel::Job<T> job;  // but for rows and results
+  In3<T> panels;
+  std::optional<Out1<T>> aux;
+  std::optional<Indices> slots, features;
+
+  void product(const onkel::Rows<T>& rows, const std::optional<In2<double>>& A,
+               const std::optional<OutBlock<double>>& scores, const std::optional<OutBlock<T>>& gram, int threads) const {
+    onkel::Job<T> now = job;
+    std::vector<T> weights;
+    const nb::gil_scoped_release released;
+    now.rows = rows;
+    if (A) {
+      now.c = int64_t(A->shape(1));
+      weights.resize(panels.shape(0) * size_t(onkel::kPanel<T>) * A->shape(1));
+      onkel::pack_weights(A->data(), now.panels.m, now.c, weights.data());
+      now.weights = weights.data();
+      now.scores = scores->data();
+      now.score_row = int64_t(scores->stride(0));
+      now.score_column = int64_t(scores->stride(1));
+    }
+    if (gram) {
+      now.gram = gram->data();
+      now.by_column = gram->stride(1) != 1 && gram->stride(0) == 1;
+      now.ld = int64_t(gram->stride(now.by_column ? 1 : 0));
+    }
+    onkel::run_parallel(now, threads);
   }
-  if (gram) {
-    job.gram = gram->data();
-    job.by_column = gram->stride(1) != 1 && gram->stride(0) == 1;
-    job.ld = int64_t(gram->stride(job.by_column ? 1 : 0));
-  }
-  onkel::run_parallel(job, threads);
+};
+
+template <class T> void bind_right(nb::module_& m, const char* name) {
+  nb::class_<Right<T>>(m, name)
+      .def(
+          "dense",
+          [](const Right<T>& right, In2<T> X, std::optional<In1<T>> aux, std::optional<In2<double>> A,
+             std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
+            onkel::Rows<T> rows = dense_rows<T>(X, aux);
+            T own;  // a single row comes without its aux
+            if (!aux && rows.n == 1) {
+              own = onkel::row_aux(right.job.op, rows.data, rows.d);
+              rows.aux = &own;
+            }
+            right.product(rows, A, scores, gram, threads);
+          },
+          "X"_a.noconvert(), "aux"_a.noconvert().none(), "A"_a.noconvert().none(), "scores"_a.noconvert().none(),
+          "gram"_a.noconvert().none(), "threads"_a)
+      .def(
+          "csr",
+          [](const Right<T>& right, Indptr indptr, Indices indices, In1<T> data, int64_t d, std::optional<In1<T>> aux,
+             std::optional<In2<double>> A, std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram,
+             int threads) { right.product(csr_rows<T>(indptr, indices, data, d, aux), A, scores, gram, threads); },
+          "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "d"_a, "aux"_a.noconvert().none(),
+          "A"_a.noconvert().none(), "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "threads"_a)
+      .def(
+          "replace",
+          [](Right<T>& right, int64_t place, In2<T> x) {
+            if (right.aux) right.aux->data()[place] = onkel::row_aux(right.job.op, x.data(), int64_t(x.shape(1)));
+          },
+          "place"_a, "x"_a.noconvert());
+  m.def(
+      "right",
+      [](int op, int map, const std::vector<double>& params, In3<T> panels, int64_t columns,
+         std::optional<Out1<T>> aux, std::optional<Indices> slots, std::optional<Indices> features) {
+        onkel::Job<T> job{};
+        job.op = onkel::Op(op);
+        job.map = onkel::Map(map);
+        for (size_t i = 0; i < 3 && i < params.size(); ++i) job.params[i] = params[i];
+        job.panels = {panels.data(), columns, int64_t(panels.shape(1)), data_or_null(aux), data_or_null(slots),
+                      data_or_null(features)};
+        return Right<T>{job, panels, aux, slots, features};
+      },
+      "op"_a, "map"_a, "params"_a, "panels"_a.noconvert(), "columns"_a, "aux"_a.noconvert().none(),
+      "slots"_a.noconvert().none(), "features"_a.noconvert().none());
 }
 
-template <class T> void bind_products(nb::module_& m) {
-  m.def(
-      "product_dense",
-      [](int op, int map, const std::vector<double>& params, In2<T> X, std::optional<In1<T>> aux, In3<T> panels,
-         int64_t columns, std::optional<In1<T>> panel_aux, std::optional<In2<double>> A,
-         std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
-        onkel::Rows<T> rows = dense_rows<T>(X, aux);
-        T own;  // a single row comes without its aux
-        if (!aux && rows.n == 1) {
-          own = onkel::row_aux(onkel::Op(op), rows.data, rows.d);
-          rows.aux = &own;
-        }
-        product<T>(rows, op, map, params, panels, columns, panel_aux, {}, {}, A, scores, gram, threads);
-      },
-      "op"_a, "map"_a, "params"_a, "X"_a.noconvert(), "aux"_a.noconvert().none(), "panels"_a.noconvert(), "columns"_a,
-      "panel_aux"_a.noconvert().none(), "A"_a.noconvert().none(), "scores"_a.noconvert().none(),
-      "gram"_a.noconvert().none(), "threads"_a);
-  m.def(
-      "product_csr",
-      [](int op, int map, const std::vector<double>& params, Indptr indptr, Indices indices, In1<T> data, int64_t d,
-         std::optional<In1<T>> aux, In3<T> panels, int64_t columns, std::optional<In1<T>> panel_aux,
-         std::optional<Indices> slots, std::optional<Indices> features, std::optional<In2<double>> A,
-         std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
-        product<T>(csr_rows<T>(indptr, indices, data, d, aux), op, map, params, panels, columns, panel_aux, slots,
-                   features, A, scores, gram, threads);
-      },
-      "op"_a, "map"_a, "params"_a, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "d"_a,
-      "aux"_a.noconvert().none(), "panels"_a.noconvert(), "columns"_a, "panel_aux"_a.noconvert().none(),
-      "slots"_a.noconvert().none(), "features"_a.noconvert().none(), "A"_a.noconvert().none(),
-      "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "threads"_a);
+template <class T> void bind_rows(nb::module_& m) {
   m.def(
       "pack_dense",
       [](In2<T> S, Out3<T> panels) {
@@ -114,6 +131,14 @@ template <class T> void bind_products(nb::module_& m) {
         onkel::pack_dense(S.data(), int64_t(S.shape(0)), int64_t(S.shape(1)), panels.data());
       },
       "S"_a.noconvert(), "panels"_a.noconvert());
+  m.def(
+      "place_row",
+      [](In2<T> x, int64_t place, Out2<T> rows, Out1<double> norms, Out3<T> panels) {
+        const int64_t d = int64_t(x.shape(1));
+        norms.data()[place] = onkel::squared_norm(x.data(), nullptr, d);
+        onkel::place_row(x.data(), d, place, rows.data(), panels.data());
+      },
+      "x"_a.noconvert(), "place"_a, "rows"_a.noconvert(), "norms"_a.noconvert(), "panels"_a.noconvert());
   m.def(
       "pack_csr",
       [](Indptr indptr, Indices indices, In1<T> data, std::optional<Indices> slots, Out3<T> panels) {
@@ -179,30 +204,59 @@ template <class T> void bind_products(nb::module_& m) {
       "X"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert());
 }
 
+// A learner under a budget and the examples that it is learning from, bound once for many passes.
 // numbers: scale, spread, Q, M, shrink; places: size, head; settings: C, epsilon, eta, lambda, nu
-template <class T> void bind_online(nb::module_& m) {
-  m.def(
-      "online_pass",
-      [](int rule, int policy, const std::vector<double>& settings, bool root_schedule, bool intercept, Out2<T> K,
-         In2<T> own, std::optional<Out2<T>> among, Out2<double> A, Out1<double> squares, Out1<int64_t> holds,
-         std::optional<In2<double>> base, Out1<double> squared, Out1<double> numbers, Out1<int64_t> places, Out1<uint64_t> random,
-         In2<double> y, In1<double> w, Out1<double> margin, Out1<double> offset, int64_t t, Out2<double> F,
-         Out2<double> steps, Out1<int64_t> counts) {
+template <class T> struct Online {
+  onkel::Settings settings;
+  Out2<T> K;
+  In2<T> own;
+  std::optional<Out2<T>> among;
+  Out2<double> A;
+  Out1<double> squares;
+  Out1<int64_t> holds;
+  std::optional<In2<double>> base;
+  Out1<double> squared, numbers;
+  Out1<int64_t> places;
+  Out1<uint64_t> random;
+  Out1<double> margin, offset;
+  Out2<double> F, steps;
+  Out1<int64_t> counts;
+};
+
+template <class T> void bind_online(nb::module_& m, const char* name) {
+  nb::class_<Online<T>>(m, name).def(
+      "learn",
+      [](const Online<T>& on, In2<double> y, In1<double> w, int64_t t) {
         const nb::gil_scoped_release released;
-        double* n = numbers.data();
-        onkel::Memory<T> memory{int64_t(y.shape(0)), int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), own.data(),
-                                data_or_null(among), A.data(), squares.data(), holds.data(), data_or_null(base),
-                                n, n + 1, n + 2, n + 3, n + 4, squared.data(), places.data(), places.data() + 1, random.data()};
-        const onkel::Settings s{onkel::Rule(rule), onkel::Policy(policy), settings[0], settings[1], settings[2],
-                                settings[3], settings[4], root_schedule, intercept};
-        return onkel::online_pass(memory, s, y.data(), w.data(), margin.data(), offset.data(), t, F.data(),
-                                  steps.data(), counts.data());
+        double* n = on.numbers.data();
+        onkel::Memory<T> memory{int64_t(y.shape(0)), int64_t(y.shape(1)), int64_t(on.K.shape(1)), on.K.data(),
+                                on.own.data(), data_or_null(on.among), on.A.data(), on.squares.data(), on.holds.data(),
+                                data_or_null(on.base), n, n + 1, n + 2, n + 3, n + 4, on.squared.data(),
+                                on.places.data(), on.places.data() + 1, on.random.data()};
+        return onkel::online_pass(memory, on.settings, y.data(), w.data(), on.margin.data(), on.offset.data(), t,
+                                  on.F.data(), on.steps.data(), on.counts.data());
+      },
+      "y"_a.noconvert(), "w"_a.noconvert(), "t"_a);
+  m.def(
+      "online",
+      [](int rule, int policy, const std::vector<double>& s, bool root_schedule, bool intercept, Out2<T> K, In2<T> own,
+         std::optional<Out2<T>> among, Out2<double> A, Out1<double> squares, Out1<int64_t> holds,
+         std::optional<In2<double>> base, Out1<double> squared, Out1<double> numbers, Out1<int64_t> places,
+         Out1<uint64_t> random, Out1<double> margin, Out1<double> offset, Out2<double> F, Out2<double> steps,
+         Out1<int64_t> counts) {
+        const onkel::Settings settings{onkel::Rule(rule), onkel::Policy(policy), s[0], s[1], s[2], s[3], s[4],
+                                       root_schedule, intercept};
+        return Online<T>{settings, K, own, among, A, squares, holds, base, squared, numbers, places, random, margin,
+                         offset, F, steps, counts};
       },
       "rule"_a, "policy"_a, "settings"_a, "root_schedule"_a, "intercept"_a, "K"_a.noconvert(), "own"_a.noconvert(),
       "among"_a.noconvert().none(), "A"_a.noconvert(), "squares"_a.noconvert(), "holds"_a.noconvert(),
-      "base"_a.noconvert().none(), "squared"_a.noconvert(), "numbers"_a.noconvert(), "places"_a.noconvert(), "random"_a.noconvert(),
-      "y"_a.noconvert(), "w"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "t"_a, "F"_a.noconvert(),
+      "base"_a.noconvert().none(), "squared"_a.noconvert(), "numbers"_a.noconvert(), "places"_a.noconvert(),
+      "random"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "F"_a.noconvert(),
       "steps"_a.noconvert(), "counts"_a.noconvert());
+}
+
+template <class T> void bind_projection(nb::module_& m) {
   m.def(
       "project_rows",
       [](In2<double> L, int64_t size, In2<T> K, Out2<double> Z, int threads) {
@@ -396,12 +450,17 @@ NB_MODULE(_native, m) {
   });
   m.def("simd_target", [] { return std::string(onkel::current_target().name); });
   m.def("select_simd", [](const std::string& name) { return onkel::select_target(name.c_str()); }, "name"_a);
-  bind_products<float>(m);
-  bind_products<double>(m);
+  nb::set_leak_warnings(false);  // what lives at the end of a process goes with it
+  bind_right<float>(m, "Right32");
+  bind_right<double>(m, "Right64");
+  bind_rows<float>(m);
+  bind_rows<double>(m);
   bind_passes<float>(m);
   bind_passes<double>(m);
-  bind_online<float>(m);
-  bind_online<double>(m);
+  bind_online<float>(m, "Online32");
+  bind_online<double>(m, "Online64");
+  bind_projection<float>(m);
+  bind_projection<double>(m);
   bind_smo<float>(m);
   bind_smo<double>(m);
   bind_lasvm<float>(m);

@@ -87,8 +87,8 @@ inline double step_of(const Settings& s, double f, double y, double sq_norm, dou
 
 // ---------------------------------------------------------------- policies: a slot for the example
 
-// Row i of the chunk moves into a slot with these steps.
-template <class T> void put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
+// Row i of the chunk moves into a slot with these steps. This and all policies give back the slot.
+template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
   for (int64_t o = 0; o < m.c; ++o) m.A[o * m.cap + slot] = steps[o] / *m.scale;
   if (m.among) {  // before the column below is written
     const T* row = m.K + i * m.cap;
@@ -98,6 +98,7 @@ template <class T> void put(Memory<T>& m, int64_t slot, int64_t i, const double*
   for (int64_t l = i + 1; l < m.b; ++l) m.K[l * m.cap + slot] = m.own[l * m.b + i];
   m.squares[slot] = double(m.own[i * m.b + i]);
   m.holds[slot] = i;
+  return slot;
 }
 
 template <class T> int64_t next_slot(Memory<T>& m) {  // the free one, or the oldest's
@@ -130,7 +131,7 @@ inline double self_tuned_shrink(double s, double m, double k, double Q, double M
   return 1.0;
 }
 
-template <class T> void forgetron(Memory<T>& m, const Settings& s, int64_t i, const double* steps, const double* f) {
+template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i, const double* steps, const double* f) {
   double erred = 0;
   for (int64_t o = 0; o < m.c; ++o) erred += steps[o] != 0;
   *m.M += erred;
@@ -164,10 +165,11 @@ template <class T> void forgetron(Memory<T>& m, const Settings& s, int64_t i, co
   put(m, slot, i, steps);
   *m.scale *= phi;
   *m.shrink = phi;
+  return slot;
 }
 
 // BPA-S: the example takes the place of the r that this costs least, and what it can of its weight.
-template <class T> void replace(Memory<T>& m, int64_t i, double* steps) {
+template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
   if (*m.size < m.cap) return put(m, (*m.size)++, i, steps);
   const double kxx = double(m.own[i * m.b + i]);
   double least = INFINITY;
@@ -184,7 +186,7 @@ template <class T> void replace(Memory<T>& m, int64_t i, double* steps) {
   }
   const double part = *m.scale * double(m.K[i * m.cap + best]) / kxx;
   for (int64_t o = 0; o < m.c; ++o) steps[o] += m.A[o * m.cap + best] * part;
-  put(m, best, i, steps);
+  return put(m, best, i, steps);
 }
 
 // ---------------------------------------------------------------- the pass
@@ -201,14 +203,14 @@ template <class T> void settle_scale(Memory<T>& m) {
 
 // Given y (b, c), NaN where a machine does not look, w (b); margin (c) and offset (c) of NORMA, round
 // t before the chunk. Results: scores F (b, c) before each example was learned, steps (b, c); counts
-// of mistakes (y f <= 0) and of updates are added to counts[0] and [1]. Returns whether any row was put
-// into a slot.
+// of mistakes (y f <= 0) and of updates are added to counts[0] and [1]. Returns the slot that the last row
+// which was learned went into, or -1.
 template <class T>
-bool online_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
+int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
                  int64_t t, double* F, double* steps, int64_t* counts) {
   const bool norma = s.rule >= Rule::kSoftMargin, signs = s.rule <= Rule::kPa2 || s.rule == Rule::kSoftMargin;
   const bool grows = s.rule == Rule::kEpsilonInsensitive;  // an error widens its margin
-  bool taken = false;
+  int64_t taken = -1;
   for (int64_t i = 0; i < m.b; ++i, y += m.c, F += m.c, steps += m.c) {
     const double eta = s.root_schedule ? s.eta / std::sqrt(double(t + i + 1)) : s.eta;
     const double kxx = double(m.own[i * m.b + i]);
@@ -229,15 +231,14 @@ bool online_pass(Memory<T>& m, const Settings& s, const double* y, const double*
     if (norma && s.lambda > 0) *m.scale *= 1 - eta * s.lambda;
     if (*m.scale < kSmallScale) settle_scale(m);
     if (!any) continue;
-    taken = true;
     switch (s.policy) {
-      case Policy::kGrow: put(m, (*m.size)++, i, steps); break;
-      case Policy::kOldest: put(m, next_slot(m), i, steps); break;
+      case Policy::kGrow: taken = put(m, (*m.size)++, i, steps); break;
+      case Policy::kOldest: taken = put(m, next_slot(m), i, steps); break;
       case Policy::kRandom:
-        put(m, *m.size < m.cap ? (*m.size)++ : int64_t(draw(m.random, uint64_t(m.cap))), i, steps);
+        taken = put(m, *m.size < m.cap ? (*m.size)++ : int64_t(draw(m.random, uint64_t(m.cap))), i, steps);
         break;
-      case Policy::kReplace: replace(m, i, steps); break;
-      default: forgetron(m, s, i, steps, F);
+      case Policy::kReplace: taken = replace(m, i, steps); break;
+      default: taken = forgetron(m, s, i, steps, F);
     }
     if (*m.scale < kSmallScale) settle_scale(m);
   }

@@ -23,7 +23,14 @@ template <class T> void pack_dense(const T* S, int64_t m, int64_t d, T* panels) 
   }
 }
 
-// The same from CSR rows; slots (or null) says which panel row holds a feature.
+// One row into its place among rows and in their panels.
+template <class T> void place_row(const T* x, int64_t d, int64_t place, T* rows, T* panels) {
+  constexpr int64_t P = kPanel<T>;
+  T* column = panels + place / P * P * d + place % P;
+  for (int64_t k = 0; k < d; ++k) rows[place * d + k] = column[k * P] = x[k];
+}
+
+// The same as pack_dense from CSR rows; slots (or null) says which panel row holds a feature.
 template <class T>
 void pack_csr(const int64_t* indptr, const int32_t* indices, const T* data, int64_t m, int64_t depth,
               const int32_t* slots, T* panels) {

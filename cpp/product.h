@@ -314,9 +314,10 @@ template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, 
 
 template <class T> static int64_t chunk_rows(const Job<T>& job) {
   if (job.rows.indptr) return kSparseChunk;
-  const int64_t tile = kRows * job.rows.d * int64_t(sizeof(T)) + 1;
-  const int64_t tiles = kChunkBytes / tile;
-  return kRows * (tiles < 1 ? 1 : tiles > kMostTiles ? kMostTiles : tiles);
+  const int64_t tile = kRows * job.rows.d * int64_t(sizeof(T)) + 1, all = (job.rows.n + kRows - 1) / kRows;
+  const int64_t fitting = kChunkBytes / tile, most = all < kMostTiles ? all : kMostTiles;
+  const int64_t tiles = fitting < most ? fitting : most;
+  return kRows * (tiles < 1 ? 1 : tiles);
 }
 
 // Rows of one turn of a thread: at most a chunk, less where there are few, as threads start one after the other;

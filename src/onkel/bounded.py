@@ -13,7 +13,7 @@ Without a budget the slots are the part's own, and the support of the parts befo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,15 @@ class Slots:
             self.put(np.arange(len(wide)), wide)
 
 
+class One(NamedTuple):
+    """Room for one example, and the core's hold on it; other arrays of the learner's need another."""
+
+    memory: Memory
+    F: NDArray[np.float64]
+    steps: NDArray[np.float64]
+    native: _native.Online32
+
+
 class Bounded:
     """f(x) = scale · Σⱼ Aⱼ k(sⱼ, x) + b, learned by a rule in the slots of a policy.
 
@@ -145,7 +154,10 @@ class Bounded:
         self.ledger, self.rounds = Window(window), 0
         self.model: Any = None  # what the estimator last made of this state
         self._settings = self._native_settings()
-        self._one: tuple[Memory, NDArray[np.float64], NDArray[np.float64]] | None = None  # room for one example
+        self._one: One | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_one": None}
 
     def _native_settings(self) -> tuple[Any, ...] | None:
         """Rule, policy and numbers as the core takes them; None where it does not know them."""
@@ -243,7 +255,7 @@ class Bounded:
         b, budget = len(x), self.policy.budget
         memory, base = self._memory(x)
         F, steps = np.empty((b, self.machines)), np.empty((b, self.machines))
-        run = self._learn_here if self._settings is None else self._pass
+        run = self._learn_here if self._settings is None else self._learn_native
         any_taken = run(memory, base, y, w, F, steps)
         self.rounds += b
         if not any_taken:
@@ -269,26 +281,25 @@ class Bounded:
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray
     ) -> NDArray[np.float64]:
         """The same for one example under a budget, on arrays that are there already."""
-        # the weights are others after `back_to` and `set_machines`
-        if self._one is None or self._one[0].A is not self.A or self._one[0].K.dtype != x.dtype:
-            self._one = self._memory(x)[0], np.empty((1, self.machines)), np.empty((1, self.machines))
-        memory, F, steps = self._one
-        size = int(self.places[0])
+        one = self._one
+        if one is None or one.memory.A is not self.A or one.memory.K.dtype != x.dtype:
+            memory, F, steps = self._memory(x)[0], np.empty((1, self.machines)), np.empty((1, self.machines))
+            one = self._one = One(memory, F, steps, self._native(memory, None, F, steps))
+        memory, size = one.memory, self.places.item(0)
         if size:
             assert self.slots.rows is not None
             self.kernel._gram(x, self.slots.rows, memory.K[:, :size])
         memory.own[0, 0] = self.kernel._diag(x)[0]
-        taken = self._pass(memory, None, y, w, F, steps)
+        slot = one.native.learn(y, w, self.rounds)
         self.rounds += 1
-        if taken:
-            slot = int(memory.holds.argmax())
-            memory.holds[slot] = -1
-            self.ledger.add(steps, np.array([self.rounds]), numbers)
+        if slot >= 0:
+            number, memory.holds[slot] = numbers[0], -1
+            self.ledger.add_one(one.steps, self.rounds, number)
             self.slots.put_one(slot, x)
-            self.numbers_of[slot], self.entered[slot] = numbers[0], self.rounds
-        return F.copy()
+            self.numbers_of[slot], self.entered[slot] = number, self.rounds
+        return one.F.copy()
 
-    def _pass(
+    def _learn_native(
         self,
         memory: Memory,
         base: NDArray[np.float64] | None,
@@ -298,15 +309,24 @@ class Bounded:
         steps: NDArray[np.float64],
     ) -> bool:
         """The pass in the core; whether any row was put into a slot."""
+        return self._native(memory, base, F, steps).learn(y, w, self.rounds) >= 0
+
+    def _native(
+        self,
+        memory: Memory,
+        base: NDArray[np.float64] | None,
+        F: NDArray[np.float64],
+        steps: NDArray[np.float64],
+    ) -> _native.Online32:
+        """What the core learns on."""
         assert self._settings is not None
         rule, policy, numbers, root_schedule, intercept = self._settings
-        m, t = memory, self.rounds
+        m = memory
         # fmt: off
-        return _native.online_pass(
+        return _native.online(
             rule, policy, numbers, root_schedule, intercept,
             m.K, m.own, m.among, m.A, m.squares, m.holds, base,
-            m.squared, m.numbers, m.places, m.random,
-            y, w, self.margin, self.offset, t, F, steps, self.counts,
+            m.squared, m.numbers, m.places, m.random, self.margin, self.offset, F, steps, self.counts,
         )
         # fmt: on
 

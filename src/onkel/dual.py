@@ -375,5 +375,5 @@ class Online:
         steps = np.where(erred, w * y, 0.0)
         length = float(self.kernel._diag(x)[0]) + self.bias
         self.squared += (2 * steps * f + steps * steps * length)[0]
-        self.ledger.add(steps, np.array([self.rounds]), numbers)
+        self.ledger.add_one(steps, self.rounds, numbers[0])
         self.support.add(x, steps, steps * self.rounds, numbers)

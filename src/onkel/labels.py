@@ -72,6 +72,8 @@ class Labels:
         if self.dtype == object:
             self.classes = self.classes.astype(object)
         self.machines = 1 if len(self.found) <= 2 else len(self.found)
+        # of each of `found`
+        self._targets: list[NDArray[np.float64]] = list(2 * np.eye(max(2, self.machines))[:, None, : self.machines] - 1)
         # which machine stands for each of the sorted classes (more than two of them)
         self.order: NDArray[np.intp] = np.argsort(found, kind="stable")
         # −1 where the single machine's +1 is not the second of two sorted classes
@@ -118,13 +120,8 @@ class Labels:
         return y
 
     def target(self, label: Any) -> NDArray[np.float64]:
-        """(1, machines) of ±1 for one label that was seen before."""
-        place = self._index[label]
-        if self.machines == 1:
-            return np.array([[1.0 if place == 0 else -1.0]])
-        y = np.full((1, self.machines), -1.0)
-        y[0, place] = 1.0
-        return y
+        """(1, machines) of ±1 for one label that was seen before; not to be written to."""
+        return self._targets[self._index[label]]
 
     def unseen(self) -> NDArray[np.bool_]:
         """Which of the sorted classes no example had yet."""

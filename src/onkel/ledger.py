@@ -47,10 +47,6 @@ class Ledger:
 
     def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         """Takes a chunk's steps (b, machines), 0 where a machine did not err."""
-        if steps.size == 1 and self._count < len(self._entries):  # one by one it should be quick
-            self._entries[self._count] = (rounds[0], rows[0], 0, steps[0, 0])
-            self._count += int(steps[0, 0] != 0)
-            return
         chunk, machine = np.nonzero(steps)
         end = self._count + len(chunk)
         if end > len(self._entries):
@@ -60,6 +56,14 @@ class Ledger:
         new = self._entries[self._count : end]
         new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], machine, steps[chunk, machine]
         self._count = end
+
+    def add_one(self, steps: NDArray[np.float64], round: int, row: int) -> None:
+        """The same for one example."""
+        if steps.size > 1 or self._count == len(self._entries):
+            self.add(steps, np.array([round]), np.array([row]))
+        elif steps.item() != 0:
+            self._entries[self._count] = (round, row, 0, steps.item())
+            self._count += 1
 
 
 class Window(Ledger):

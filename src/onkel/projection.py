@@ -225,7 +225,7 @@ class Projected:
             self.rounds += 1
             if verdict == WAITS:
                 self._alpha = None
-                self.ledger.add(part.steps, np.array([self.rounds]), numbers)
+                self.ledger.add_one(part.steps, self.rounds, numbers[0])
         return part.F.copy()
 
     def _judge(self, y: NDArray[np.float64], w: NDArray[np.float64], part: Part, m: int) -> int:

@@ -160,8 +160,7 @@ class GrowingRows(VectorRows):
         self._values = aligned_zeros((room // width, n_features, width), dtype)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is kept: it refers to the panels, which a copy has anew."""
-        return vars(self) | {"_kept": {}, "_dense": len(self)}
+        return super().__getstate__() | {"_dense": len(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -204,10 +203,9 @@ class GrowingRows(VectorRows):
         if slot >= len(self):
             self.put(np.array([slot]), s)
             return
-        width, row = self._values.shape[2], s.dense()[0]
-        self._room[slot], self._norms[slot] = row, s.squared_norms()[0]
-        self._values[slot // width, :, slot % width] = row
-        self._kept = refreshed(self._kept, slot, s)
+        x = s.dense()
+        _native.place_row(x, slot, self._room, self._norms, self._values)
+        self._kept = refreshed(self._kept, slot, x)
 
     def copy(self) -> GrowingRows:
         """The same rows in memory of their own."""

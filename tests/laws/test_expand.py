@@ -12,6 +12,7 @@ from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, seeds,
 import onkel.kernels.rows
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, expand, prepare
 from onkel.kernels.tiles import add_scores
+from onkel.kernels.vector import RIGHTS
 
 tiles = st.one_of(st.none(), st.tuples(st.integers(1, 50), st.integers(1, 50)))
 
@@ -115,20 +116,19 @@ def test_prepared_support_larger_than_a_block_keeps_its_panels(monkeypatch, dens
     np.testing.assert_allclose(first, RBF()(X[:50], X) @ A, rtol=1e-11, atol=1e-11)
 
 
-def test_the_density_is_seen(monkeypatch):
-    calls = []
-    native = onkel.kernels.vector._native
-
-    def spied(name):
-        product = getattr(native, name)
-        return lambda *arguments: (calls.append(name), product(*arguments))[1]
-
-    for name in ("product_dense", "product_csr"):
-        monkeypatch.setattr(native, name, spied(name))
+def test_the_density_is_seen():
     sparse, dense = draw_points(Linear(), 40, 50, 0, density=0.1), draw_points(Linear(), 40, 50, 0)
-    for X in (sparse, as_csr(sparse), dense, as_csr(dense)):
-        RBF()(X)
-    assert calls == ["product_csr", "product_csr", "product_dense", "product_dense"]
+    for X, is_sparse in ((sparse, True), (as_csr(sparse), True), (dense, False), (as_csr(dense), False)):
+        rows = prepare(RBF(), X)
+        RBF()(rows, rows)
+        assert [(RBF()._form, sparse) in rows._kept for sparse in (False, True)] == [not is_sparse, is_sparse]
+
+
+def test_rows_keep_one_right_hand_side_for_equal_kernels():
+    rows = prepare(RBF(), draw_points(Linear(), 40, 50, 0))
+    for gamma in (1.0, 2.0, 1.0):
+        RBF(gamma=gamma)(rows, rows)
+    assert sum(isinstance(kept, RIGHTS) for kept in rows._kept.values()) == 2
 
 
 def test_a_sparse_product_needs_no_memory_for_features_that_do_not_occur():

@@ -5,39 +5,44 @@ from numpy.typing import NDArray
 def simd_targets() -> list[str]: ...
 def simd_target() -> str: ...
 def select_simd(name: str) -> bool: ...
-def product_dense(
+
+class Right32:
+    def dense(
+        self,
+        X: NDArray,
+        aux: NDArray | None,
+        A: NDArray | None,
+        scores: NDArray | None,
+        gram: NDArray | None,
+        threads: int,
+    ) -> None: ...
+    def csr(
+        self,
+        indptr: NDArray,
+        indices: NDArray,
+        data: NDArray,
+        d: int,
+        aux: NDArray | None,
+        A: NDArray | None,
+        scores: NDArray | None,
+        gram: NDArray | None,
+        threads: int,
+    ) -> None: ...
+    def replace(self, place: int, x: NDArray) -> None: ...
+
+class Right64(Right32): ...
+
+def right(
     op: int,
     map: int,
     params: Sequence[float],
-    X: NDArray,
-    aux: NDArray | None,
     panels: NDArray,
     columns: int,
-    panel_aux: NDArray | None,
-    A: NDArray | None,
-    scores: NDArray | None,
-    gram: NDArray | None,
-    threads: int,
-) -> None: ...
-def product_csr(
-    op: int,
-    map: int,
-    params: Sequence[float],
-    indptr: NDArray,
-    indices: NDArray,
-    data: NDArray,
-    d: int,
     aux: NDArray | None,
-    panels: NDArray,
-    columns: int,
-    panel_aux: NDArray | None,
     slots: NDArray | None,
     features: NDArray | None,
-    A: NDArray | None,
-    scores: NDArray | None,
-    gram: NDArray | None,
-    threads: int,
-) -> None: ...
+) -> Right32: ...
+def place_row(x: NDArray, place: int, rows: NDArray, norms: NDArray, panels: NDArray) -> None: ...
 def pack_dense(S: NDArray, panels: NDArray) -> None: ...
 def pack_csr(indptr: NDArray, indices: NDArray, data: NDArray, slots: NDArray | None, panels: NDArray) -> None: ...
 def take_csr(
@@ -94,7 +99,13 @@ def vote(
     bias: float,
     out: NDArray,
 ) -> None: ...
-def online_pass(
+
+class Online32:
+    def learn(self, y: NDArray, w: NDArray, t: int) -> int: ...
+
+class Online64(Online32): ...
+
+def online(
     rule: int,
     policy: int,
     settings: Sequence[float],
@@ -111,15 +122,12 @@ def online_pass(
     numbers: NDArray,
     places: NDArray,
     random: NDArray,
-    y: NDArray,
-    w: NDArray,
     margin: NDArray,
     offset: NDArray,
-    t: int,
     F: NDArray,
     steps: NDArray,
     counts: NDArray,
-) -> bool: ...
+) -> Online32: ...
 def smo(
     K: NDArray,
     size: int,

@@ -63,6 +63,10 @@ class Rows:
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is kept: a copy works it out anew."""
+        return vars(self) | {"_kept": {}}
+
     def __len__(self) -> int:
         raise TypeError
 

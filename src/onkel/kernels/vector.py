@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import math
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,22 +43,25 @@ DIRECT_FEATURES = 8
 SMALL_PRODUCT = 1 << 21
 ONE = np.ones(1)  # k(x, x) of one row under a stationary kernel
 ONE.flags.writeable = False
+RIGHTS = (_native.Right32, _native.Right64)  # right-hand sides of products
 SPARSE_OPS = (Op.DOT, Op.DISTANCE, Op.COSINE, Op.MIN)  # a zero adds nothing to these
 
 
-class Form(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Form:
     """A kernel as the compiled core knows it."""
 
     op: Op
     map: Map
     params: tuple[float, ...] = ()
 
+    def __hash__(self) -> int:
+        return self._hash
 
-class RightKey(NamedTuple):
-    """What rows keep for being the right-hand side of products is kept by."""
-
-    op: Op
-    for_sparse: bool
+    @functools.cached_property
+    def _hash(self) -> int:
+        """Made once: rows are asked at every product what they keep by a form."""
+        return hash((self.op, self.map, self.params))
 
 
 def _aux(op: Op, rows: VectorRows) -> NDArray | None:
@@ -101,32 +104,27 @@ def product(
     if op is Op.DISTANCE and x.n_features <= DIRECT_FEATURES:
         op = Op.DIRECT
     threads = 1 if is_small(n, len(z), x.n_features) else thread_count()
-    sparse = op in SPARSE_OPS and x.is_sparse()
-    right, held = z.keep(RightKey(op, sparse), lambda: _right(op, z, sparse))
+    sparse = x.is_sparse() if op in SPARSE_OPS else False
+    right = z.keep((form, sparse), lambda: _right(form, op, z, sparse))
     if sparse:
-        left = (*x.csr(), x.n_features, _aux(op, x))
-        _native.product_csr(op, form.map, form.params, *left, *right, *held, A, scores, gram, threads)
+        right.csr(*x.csr(), x.n_features, _aux(op, x), A, scores, gram, threads)
     else:
         aux = None if n == 1 else _aux(op, x)  # of a single row the core works it out itself
-        _native.product_dense(op, form.map, form.params, x.dense(), aux, *right, A, scores, gram, threads)
+        right.dense(x.dense(), aux, A, scores, gram, threads)
 
 
-Right = tuple[tuple[NDArray, int, NDArray | None], tuple[NDArray | None, NDArray | None]]
-
-
-def _right(op: Op, z: VectorRows, for_sparse: bool) -> Right:
-    """The right-hand side of a product, as the core takes it: panels, and which features they hold."""
+def _right(form: Form, op: Op, z: VectorRows, for_sparse: bool) -> _native.Right32:
+    """The right-hand side of products."""
     panels = z.panels(for_sparse)
-    return (panels.values, panels.columns, panels.padded(_aux(op, z))), (panels.slots, panels.features)
+    aux = panels.padded(_aux(op, z))
+    return _native.right(op, form.map, form.params, panels.values, panels.columns, aux, panels.slots, panels.features)
 
 
-def refreshed(kept: dict[Any, Any], slot: int, row: VectorRows) -> dict[Any, Any]:
-    """What rows had kept for products, after another row has come to a place of their panels."""
-    still = {key: right for key, right in kept.items() if isinstance(key, RightKey)}
-    for key, ((_, _, panel_aux), _) in still.items():
-        aux = _aux(key.op, row)
-        if aux is not None and panel_aux is not None:
-            panel_aux[slot] = aux[0]
+def refreshed(kept: dict[Any, Any], place: int, x: NDArray) -> dict[Any, Any]:
+    """What rows had kept for products, after another row x, of shape (1, d), has come to a place of their panels."""
+    still = {key: right for key, right in kept.items() if isinstance(right, RIGHTS)}
+    for right in still.values():
+        right.replace(place, x)
     return still
 
 
