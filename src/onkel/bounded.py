@@ -282,7 +282,7 @@ class Bounded:
     ) -> NDArray[np.float64]:
         """The same for one example under a budget, on arrays that are there already."""
         one = self._one
-        if one is None or one.memory.A is not self.A or one.memory.K.dtype != x.dtype:
+        if one is None or one.memory.A is not self.A:
             memory, F, steps = self._memory(x)[0], np.empty((1, self.machines)), np.empty((1, self.machines))
             one = self._one = One(memory, F, steps, self._native(memory, None, F, steps))
         memory, size = one.memory, self.places.item(0)
@@ -293,7 +293,7 @@ class Bounded:
         slot = one.native.learn(y, w, self.rounds)
         self.rounds += 1
         if slot >= 0:
-            number, memory.holds[slot] = numbers[0], -1
+            number = numbers[0]
             self.ledger.add_one(one.steps, self.rounds, number)
             self.slots.put_one(slot, x)
             self.numbers_of[slot], self.entered[slot] = number, self.rounds
