@@ -44,7 +44,7 @@ SMALL_PRODUCT = 1 << 21
 ONE = np.ones(1)  # k(x, x) of one row under a stationary kernel
 ONE.flags.writeable = False
 RIGHTS = (_native.Right32, _native.Right64)  # right-hand sides of products
-SPARSE_OPS = (Op.DOT, Op.DISTANCE, Op.COSINE, Op.MIN)  # a zero adds nothing to these
+SPARSE_OPS = (Op.DOT, Op.COSINE, Op.MIN)  # a zero adds nothing to these, nor to a distance by norms
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +54,16 @@ class Form:
     op: Op
     map: Map
     params: tuple[float, ...] = ()
+
+    def op_on(self, n_features: int) -> Op:
+        return Op.DIRECT if self.op is Op.DISTANCE and n_features <= DIRECT_FEATURES else self.op
+
+    @functools.cached_property
+    def sparse_from(self) -> float:
+        """Features from which on rows with few non-zeros are multiplied as sparse ones."""
+        if self.op is Op.DISTANCE:
+            return DIRECT_FEATURES + 1
+        return 0 if self.op in SPARSE_OPS else math.inf
 
     def __hash__(self) -> int:
         return self._hash
@@ -100,22 +110,20 @@ def product(
     gram: NDArray | None = None,
 ) -> None:
     """One call of the fused product: scores += k(x, z) @ A, or gram = k(x, z), or both (gram then by columns)."""
-    op, n = form.op, len(x)
-    if op is Op.DISTANCE and x.n_features <= DIRECT_FEATURES:
-        op = Op.DIRECT
-    threads = 1 if is_small(n, len(z), x.n_features) else thread_count()
-    sparse = x.is_sparse() if op in SPARSE_OPS else False
-    right = z.keep((form, sparse), lambda: _right(form, op, z, sparse))
+    n, d = len(x), x.n_features
+    sparse = d >= form.sparse_from and x.is_sparse()
+    right = z.keep((form, sparse), lambda: _right(form, z, sparse))
+    threads = 1 if n == 1 or is_small(n, len(z), d) else thread_count()
+    aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # of a dense single row the core makes it itself
     if sparse:
-        right.csr(*x.csr(), x.n_features, _aux(op, x), A, scores, gram, threads)
+        right.csr(*x.csr(), d, aux, A, scores, gram, threads)
     else:
-        aux = None if n == 1 else _aux(op, x)  # of a single row the core works it out itself
         right.dense(x.dense(), aux, A, scores, gram, threads)
 
 
-def _right(form: Form, op: Op, z: VectorRows, for_sparse: bool) -> _native.Right32:
+def _right(form: Form, z: VectorRows, for_sparse: bool) -> _native.Right32:
     """The right-hand side of products."""
-    panels = z.panels(for_sparse)
+    panels, op = z.panels(for_sparse), form.op_on(z.n_features)
     aux = panels.padded(_aux(op, z))
     return _native.right(op, form.map, form.params, panels.values, panels.columns, aux, panels.slots, panels.features)
 
