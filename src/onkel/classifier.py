@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_integer
-from onkel.door import LABELS, Door
+from onkel.door import Door, are_labels
 from onkel.errors import InputError, KindError, ParameterError, ValuesError
 from onkel.estimator import left_as_it_was
 from onkel.kernels.rows import Rows
@@ -255,7 +255,7 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
     def _enter_labelled(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
         self._check_params()
         rows, labels = self._enter(X, y, reset=reset, whole=whole)
-        if reset or labels.dtype.kind not in LABELS:
+        if reset or not are_labels(labels):
             check_labels(labels, self._who)
         return rows, labels
 

@@ -25,9 +25,8 @@ from onkel.kernels.rows import GramRows, Rows, VectorRows
 from onkel.passes import Run, run_epochs
 from onkel.snapshot import Snapshots
 
-__all__ = ["FLOATS", "LABELS", "Door", "Entrance", "KernelDoor", "OwnKernel"]
+__all__ = ["FLOATS", "Door", "Entrance", "KernelDoor", "OwnKernel", "are_labels"]
 
-LABELS = "biuU"  # kinds of arrays in which every value can be a label
 FLOATS = [np.float64, np.float32]  # what the door lets pass; other numbers become the first
 
 
@@ -137,7 +136,14 @@ def _is_plain_target(y: Any, n: int, targets: str) -> bool:
     """Whether y is an array of n labels, or numbers, that `validate_data` would give back as it is."""
     if type(y) is not np.ndarray or y.shape != (n,):
         return False
-    return y.dtype.kind in LABELS if targets == "labels" else y.dtype == np.float64 and _is_finite(y)
+    return are_labels(y) if targets == "labels" else y.dtype == np.float64 and _is_finite(y)
+
+
+def are_labels(y: NDArray) -> bool:
+    """Whether every value is plainly a label: a whole number or a string; False where that takes a closer look."""
+    if y.dtype.kind == "f":
+        return bool((np.abs(y) < 1 << 53).all() and (y == np.rint(y)).all())
+    return y.dtype.kind in "biuU"
 
 
 class Door(Entrance, Snapshots):
