@@ -55,7 +55,8 @@ template <class T> struct Right {
   std::optional<Indices> slots, features;
 
   void product(const onkel::Rows<T>& rows, const std::optional<In2<double>>& A,
-               const std::optional<OutBlock<double>>& scores, const std::optional<OutBlock<T>>& gram, int threads) const {
+               const std::optional<OutBlock<double>>& scores, const std::optional<OutBlock<T>>& gram, bool below,
+               int threads) const {
     onkel::Job<T> now = job;
     std::vector<T> weights;
     const nb::gil_scoped_release released;
@@ -73,6 +74,7 @@ template <class T> struct Right {
       now.gram = gram->data();
       now.by_column = gram->stride(1) != 1 && gram->stride(0) == 1;
       now.ld = int64_t(gram->stride(now.by_column ? 1 : 0));
+      now.below = below;
     }
     onkel::run_parallel(now, threads);
   }
@@ -83,24 +85,26 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
       .def(
           "dense",
           [](const Right<T>& right, In2<T> X, std::optional<In1<T>> aux, std::optional<In2<double>> A,
-             std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, int threads) {
+             std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, bool below, int threads) {
             onkel::Rows<T> rows = dense_rows<T>(X, aux);
             T own;  // a single row comes without its aux
             if (!aux && rows.n == 1) {
               own = onkel::row_aux(right.job.op, rows.data, rows.d);
               rows.aux = &own;
             }
-            right.product(rows, A, scores, gram, threads);
+            right.product(rows, A, scores, gram, below, threads);
           },
           "X"_a.noconvert(), "aux"_a.noconvert().none(), "A"_a.noconvert().none(), "scores"_a.noconvert().none(),
-          "gram"_a.noconvert().none(), "threads"_a)
+          "gram"_a.noconvert().none(), "below"_a, "threads"_a)
       .def(
           "csr",
           [](const Right<T>& right, Indptr indptr, Indices indices, In1<T> data, int64_t d, std::optional<In1<T>> aux,
              std::optional<In2<double>> A, std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram,
-             int threads) { right.product(csr_rows<T>(indptr, indices, data, d, aux), A, scores, gram, threads); },
+             bool below, int threads) {
+            right.product(csr_rows<T>(indptr, indices, data, d, aux), A, scores, gram, below, threads);
+          },
           "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "d"_a, "aux"_a.noconvert().none(),
-          "A"_a.noconvert().none(), "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "threads"_a)
+          "A"_a.noconvert().none(), "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "below"_a, "threads"_a)
       .def(
           "replace",
           [](Right<T>& right, int64_t place, In2<T> x) {

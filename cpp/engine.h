@@ -74,6 +74,7 @@ template <class T> struct Job {
   T* gram;           // (n, m), written: row i begins at i * ld or, by_column, column j at j * ld
   int64_t ld;
   bool by_column;
+  bool below;        // rows and support are the same points, and values above the diagonal may be anything
 };
 
 // A block of the variables of a support vector machine's dual: smo.h. Rows of K lie `ld` values apart,

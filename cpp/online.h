@@ -25,7 +25,7 @@ enum class Policy : int { kGrow = 0, kOldest = 1, kRandom = 2, kForgetron = 3, k
 template <class T> struct Memory {
   int64_t b, c, cap;     // rows of the chunk, machines, slots
   T* K;                  // (b, cap): chunk with slots; columns change as slots do
-  const T* own;          // (b, b): chunk with itself
+  const T* own;          // (b, b): chunk with itself, on and below the diagonal
   T* among;              // (cap, cap): slots with themselves, or null
   double* A;             // (c, cap)
   double* squares;       // (cap): k(s, s) of each slot
@@ -207,7 +207,7 @@ template <class T> void settle_scale(Memory<T>& m) {
 // which was learned went into, or -1.
 template <class T>
 int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
-                 int64_t t, double* F, double* steps, int64_t* counts) {
+                    int64_t t, double* F, double* steps, int64_t* counts) {
   const bool norma = s.rule >= Rule::kSoftMargin, signs = s.rule <= Rule::kPa2 || s.rule == Rule::kSoftMargin;
   const bool grows = s.rule == Rule::kEpsilonInsensitive;  // an error widens its margin
   int64_t taken = -1;

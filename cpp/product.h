@@ -312,6 +312,12 @@ template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, 
     }
 }
 
+// Panels that the rows up to `last` meet.
+template <class T> static int64_t panels_before(const Job<T>& job, int64_t last) {
+  const int64_t columns = job.below && last < job.panels.m ? last : job.panels.m;
+  return (columns + kPanel<T> - 1) / kPanel<T>;
+}
+
 template <class T> static int64_t chunk_rows(const Job<T>& job) {
   if (job.rows.indptr) return kSparseChunk;
   const int64_t tile = kRows * job.rows.d * int64_t(sizeof(T)) + 1, all = (job.rows.n + kRows - 1) / kRows;
@@ -393,7 +399,6 @@ template <class T> static void pack_rows(const Rows<T>& rows, int64_t begin, int
 
 template <class T> static void work_dense(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {
   const int64_t step = chunk_rows(job), d = job.rows.d;
-  const int64_t panels = (job.panels.m + kPanel<T> - 1) / kPanel<T>;
   const auto sum = dense_sum<T, kRows>(job.op), sum_one = dense_sum<T, 1>(job.op);
   const auto done = finish_of(job);
   T* buffer = arena.take<T>(kRows * kPanel<T>);
@@ -404,7 +409,7 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
   for (int i = 0; i < kPanel<T>; ++i) zeros[i] = 0;
   const bool distance = job.op == Op::kDistance;
   for (int64_t first = begin; first < end; first += step) {
-    const int64_t last = first + step < end ? first + step : end;
+    const int64_t last = first + step < end ? first + step : end, panels = panels_before(job, last);
     pack_rows(job.rows, first, last, packed);
     for (int64_t r = 0; r < step; ++r) aux[r] = job.rows.aux && first + r < last ? job.rows.aux[first + r] : T(0);
     if (job.scores)
@@ -460,7 +465,6 @@ static void sum_sparse(int64_t rows, const int64_t* starts, const int32_t* slots
 
 template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {
   const int64_t step = chunk_rows(job);
-  const int64_t panels = (job.panels.m + kPanel<T> - 1) / kPanel<T>;
   const auto done = finish_of(job);
   const bool least = job.op == Op::kMin, distance = job.op == Op::kDistance;
   const auto sum_some = least ? sum_sparse<T, Op::kMin, kSparsePanels> : sum_sparse<T, Op::kDot, kSparsePanels>;
@@ -477,6 +481,7 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
   for (int64_t i = 0; i < kSparseBlock + kSparsePanels * kPanel<T>; ++i) zeros[i] = 0;
   for (int64_t first = begin; first < end; first += step) {
     const int64_t last = first + step < end ? first + step : end, rows = last - first;
+    const int64_t panels = panels_before(job, last);
     const int64_t* from = job.rows.indptr + first;  // the entries as they are,
     const int32_t* slot = job.rows.indices;
     const T* value = job.rows.data;

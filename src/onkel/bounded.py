@@ -22,7 +22,7 @@ from onkel._core import _native
 from onkel.budget import Example, Memory, Policy
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, VectorRows
-from onkel.kernels.tiles import fill
+from onkel.kernels.tiles import fill, fill_below
 from onkel.kernels.vector import is_small
 from onkel.ledger import Window
 from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
@@ -337,7 +337,7 @@ class Bounded:
         if b == 1:
             own[0, 0] = self.kernel._diag(x)[0]
         else:
-            fill(self.kernel, x, x, own)
+            fill_below(self.kernel, x, own)
         if self.policy.budget is None:
             K, A, squares = np.zeros((b, b), dtype=x.dtype), np.zeros((self.machines, b)), np.zeros(b)
             if len(self.past):

@@ -28,7 +28,7 @@ class Memory:
     """
 
     K: NDArray  # (b, slots): kernel values of the chunk with the slots
-    own: NDArray  # (b, b): of the chunk with itself
+    own: NDArray  # (b, b): of the chunk with itself, on and below the diagonal; above it anything
     among: NDArray | None  # (slots, slots): of the slots with themselves, where the policy needs them
     A: NDArray[np.float64]  # (machines, slots)
     squares: NDArray[np.float64]  # (slots,): k(s, s)

@@ -23,7 +23,7 @@ from onkel._core import _native, aligned, aligned_empty, aligned_zeros, thread_c
 from onkel.bounded import CHUNK, Slots, as_targets, in_parts, parts_of
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.kernels.tiles import fill
+from onkel.kernels.tiles import fill, fill_below
 from onkel.ledger import Window
 
 __all__ = ["Projected"]
@@ -42,7 +42,7 @@ class Part:
     """Examples while they are learned: what is known of them, and what becomes of them."""
 
     K: NDArray  # (b, room): kernel values with the support
-    own: NDArray  # (b, b): with each other
+    own: NDArray  # (b, b): with each other, on and below the diagonal
     Z: NDArray[np.float64]  # (b, room): their projections
     F: NDArray[np.float64]  # (b, machines): scores before each was learned,
     steps: NDArray[np.float64]  # (b, machines): and what was then learned
@@ -250,7 +250,7 @@ class Projected:
         b, m = len(x), len(self)
         self._make_room(m + b)
         part = Part.empty(b, len(self.L), self.machines, x.dtype)
-        fill(self.kernel, x, x, part.own)
+        fill_below(self.kernel, x, part.own)
         if m:  # Z Lᵀ = K, all rows at once
             assert self.slots.rows is not None
             fill(self.kernel, x, self.slots.rows, part.K[:, :m])

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, seeds, shapes, vector_kernels
 
 import onkel.kernels.rows
+from onkel._core import simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, expand, prepare
-from onkel.kernels.tiles import add_scores
+from onkel.kernels.tiles import add_scores, fill, fill_below
 from onkel.kernels.vector import RIGHTS
 
 tiles = st.one_of(st.none(), st.tuples(st.integers(1, 50), st.integers(1, 50)))
@@ -122,6 +123,18 @@ def test_the_density_is_seen():
         rows = prepare(RBF(), X)
         RBF()(rows, rows)
         assert [(RBF()._form, sparse) in rows._kept for sparse in (False, True)] == [not is_sparse, is_sparse]
+
+
+@pytest.mark.parametrize("simd_path", simd_targets())
+@pytest.mark.parametrize("store", [np.asarray, as_csr], ids=["dense", "csr"])
+@given(kernel=kernels, n=st.integers(1, 300), d=st.integers(1, 20), density=st.sampled_from([0.1, 1.0]), seed=seeds)
+def test_below_the_diagonal_a_gram_matrix_is_the_whole_one(simd_path, store, kernel, n, d, density, seed):
+    with simd(simd_path):
+        rows = prepare(kernel, store(draw_points(kernel, n, d, seed, density=density)))
+        whole, below = np.empty((2, len(rows), len(rows)), dtype=rows.dtype)
+        fill(kernel, rows, rows, whole)
+        fill_below(kernel, rows, below)
+    np.testing.assert_array_equal(np.tril(below), np.tril(whole))
 
 
 def test_rows_keep_one_right_hand_side_for_equal_kernels():

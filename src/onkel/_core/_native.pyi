@@ -14,6 +14,7 @@ class Right32:
         A: NDArray | None,
         scores: NDArray | None,
         gram: NDArray | None,
+        below: bool,
         threads: int,
     ) -> None: ...
     def csr(
@@ -26,6 +27,7 @@ class Right32:
         A: NDArray | None,
         scores: NDArray | None,
         gram: NDArray | None,
+        below: bool,
         threads: int,
     ) -> None: ...
     def replace(self, place: int, x: NDArray) -> None: ...

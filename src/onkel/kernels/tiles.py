@@ -134,11 +134,16 @@ def _blocks(s: Rows, kept: bool, tile: int | None = None) -> Iterator[tuple[slic
         yield where, (s.keep(("block", start, tile), partial(s.__getitem__, where)) if kept else s[where])
 
 
+def _is_quick(x: Rows, columns: int) -> bool:
+    """Whether the rows' products with so many support vectors are, on any machine."""
+    return len(x) * columns * _work(x) < SLAB_SECONDS * RATES["baseline"]
+
+
 def _slabs(x: Rows, columns: int, *, most: int | None = None, tile: int | None = None) -> Iterator[tuple[slice, Rows]]:
     """The rows in slabs that take SLAB_SECONDS with so many support vectors."""
     if tile is None:
-        if len(x) * columns * _work(x) < SLAB_SECONDS * RATES["baseline"] and most is None:
-            yield slice(0, len(x)), x  # small on any machine
+        if most is None and _is_quick(x, columns):
+            yield slice(0, len(x)), x
             return
         work = SLAB_SECONDS * RATES[simd_target()] * thread_count()
         tile = int(work / (columns * _work(x)))
@@ -167,6 +172,14 @@ def fill(kernel: Kernel, x: Rows, z: Rows, out: NDArray, *, kept: bool = True) -
     for block, right in _blocks(z, kept):
         for slab, left in _slabs(x, len(right), most=max(1, GRAM_VALUES // len(right))):
             kernel._gram(left, right, out[slab, block])
+
+
+def fill_below(kernel: Kernel, x: Rows, out: NDArray) -> None:
+    """out = k(x, x) on and below the diagonal, inside the door; above it anything."""
+    if _is_quick(x, len(x)) and len(x) * row_bytes(x) <= BLOCK_BYTES:
+        kernel._gram_below(x, out)
+    else:
+        fill(kernel, x, x, out)
 
 
 def add_scores(

@@ -108,17 +108,21 @@ def product(
     A: NDArray[np.float64] | None = None,
     scores: NDArray[np.float64] | None = None,
     gram: NDArray | None = None,
+    below: bool = False,
 ) -> None:
-    """One call of the fused product: scores += k(x, z) @ A, or gram = k(x, z), or both (gram then by columns)."""
+    """One call of the fused product: scores += k(x, z) @ A, or gram = k(x, z), or both (gram then by columns).
+
+    With `below`, x and z are the same rows, and what `gram` gets above the diagonal may be anything.
+    """
     n, d = len(x), x.n_features
     sparse = d >= form.sparse_from and x.is_sparse()
     right = z.keep((form, sparse), lambda: _right(form, z, sparse))
     threads = 1 if n == 1 or is_small(n, len(z), d) else thread_count()
     aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # of a dense single row the core makes it itself
     if sparse:
-        right.csr(*x.csr(), d, aux, A, scores, gram, threads)
+        right.csr(*x.csr(), d, aux, A, scores, gram, below, threads)
     else:
-        right.dense(x.dense(), aux, A, scores, gram, threads)
+        right.dense(x.dense(), aux, A, scores, gram, below, threads)
 
 
 def _right(form: Form, z: VectorRows, for_sparse: bool) -> _native.Right32:
@@ -161,6 +165,13 @@ class VectorKernel(Kernel):
         product(self._form, x, z, gram=out)
         if not self._fused:
             self._finish(out)
+
+    def _gram_below(self, x: Rows, out: NDArray) -> None:
+        assert isinstance(x, VectorRows)
+        if self._fused:
+            product(self._form, x, x, gram=out, below=True)
+        else:
+            super()._gram_below(x, out)
 
     def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         assert isinstance(x, VectorRows)
