@@ -76,6 +76,17 @@ ROWS = {
     "frame": pd.DataFrame(X, columns=list("abc")),
     "subclass": X.view(Marked),
     "csr": sp.csr_array(X),
+    "csr matrix": sp.csr_matrix(X.astype(np.float32)),
+    "csr of whole numbers": sp.csr_array(np.rint(9 * X).astype(int)),
+    "csr, wide indices": sp.csr_array((X.ravel(), np.tile(np.arange(3), 40), 3 * np.arange(41)), shape=X.shape),
+    "csr, a NaN": sp.csr_array(changed(np.nan)),
+    "csr, an infinity": sp.csr_array(changed(np.inf)),
+    "csr, too few columns": sp.csr_array(X[:, :2]),
+    "csr, no rows": sp.csr_array(X[:0]),
+    "csr, every value zero": sp.csr_array((40, 3)),
+    "csr, unsorted": sp.csr_array((X.ravel(), np.tile([2, 0, 1], 40), 3 * np.arange(41)), shape=X.shape),
+    "csr, twice a column": sp.csr_array((X.ravel(), np.tile([0, 2, 0], 40), 3 * np.arange(41)), shape=X.shape),
+    "csc": sp.csc_array(X),
     "Gram": RBF(gamma=1.0)(X),
 }
 TARGETS = {
@@ -166,5 +177,6 @@ def test_plain_arrays_are_not_checked_twice(name, monkeypatch):
 
     monkeypatch.setattr("onkel.door.validate_data", refuse)
     machine.partial_fit(X, y).predict(X)
+    machine.partial_fit(sp.csr_array(X), y).predict(sp.csr_array(X))
     with pytest.raises(AssertionError, match="scikit-learn was asked"):
         machine.predict(X.tolist())
