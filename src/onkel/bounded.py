@@ -282,9 +282,9 @@ class Bounded:
     ) -> NDArray[np.float64]:
         """The same for one example under a budget, on arrays that are there already."""
         one = self._one
-        if one is None or one.memory.A is not self.A:
+        if one is None or one.memory.A is not self.A:  # all arrays are others after `back_to` and `set_machines`
             memory, F, steps = self._memory(x)[0], np.empty((1, self.machines)), np.empty((1, self.machines))
-            one = self._one = One(memory, F, steps, self._native(memory, None, F, steps))
+            one = self._one = One(memory, F, steps, self._bound(memory, None, F, steps))
         memory, size = one.memory, self.places.item(0)
         if size:
             assert self.slots.rows is not None
@@ -309,16 +309,16 @@ class Bounded:
         steps: NDArray[np.float64],
     ) -> bool:
         """The pass in the core; whether any row was put into a slot."""
-        return self._native(memory, base, F, steps).learn(y, w, self.rounds) >= 0
+        return self._bound(memory, base, F, steps).learn(y, w, self.rounds) >= 0
 
-    def _native(
+    def _bound(
         self,
         memory: Memory,
         base: NDArray[np.float64] | None,
         F: NDArray[np.float64],
         steps: NDArray[np.float64],
     ) -> _native.Online32:
-        """What the core learns on."""
+        """The learner and its examples as the core takes them, for as long as the arrays are these."""
         assert self._settings is not None
         rule, policy, numbers, root_schedule, intercept = self._settings
         m = memory
