@@ -78,6 +78,16 @@ template <class T> struct Right {
     }
     onkel::run_parallel(now, threads);
   }
+
+  // The values of one dense row.
+  void values(const T* x, T* out) const {
+    const T aux = onkel::row_aux(job.op, x, job.panels.depth);
+    onkel::Job<T> now = job;
+    now.rows = {x, nullptr, nullptr, 1, job.panels.depth, &aux};
+    now.gram = out;
+    now.ld = job.panels.m;
+    onkel::run_parallel(now, 1);
+  }
 };
 
 template <class T> void bind_right(nb::module_& m, const char* name) {
@@ -105,6 +115,13 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
           },
           "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "d"_a, "aux"_a.noconvert().none(),
           "A"_a.noconvert().none(), "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "below"_a, "threads"_a)
+      .def(
+          "values",
+          [](const Right<T>& right, In2<T> x, Out2<T> out) {
+            const nb::gil_scoped_release released;
+            right.values(x.data(), out.data());
+          },
+          "x"_a.noconvert(), "out"_a.noconvert())
       .def(
           "replace",
           [](Right<T>& right, int64_t place, In2<T> x) {

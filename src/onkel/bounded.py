@@ -28,10 +28,11 @@ from onkel.ledger import Window
 from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
 from onkel.support import GrowingRows, Support, joined
 
-__all__ = ["Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
+__all__ = ["ONE", "Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
 
 CHUNK = 512  # rows that are learned on one set of kernel values,
 SMALL_CHUNK = 256  # where their products are small
+ONE = np.ones(1)  # the weight of an example that has none
 SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
 
 
@@ -112,7 +113,6 @@ class One(NamedTuple):
     """Room for one example, and the core's hold on it; other arrays of the learner's need another."""
 
     memory: Memory
-    F: NDArray[np.float64]
     steps: NDArray[np.float64]
     native: _native.Online32
 
@@ -240,10 +240,7 @@ class Bounded:
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
-        y = as_targets(y)
-        if len(x) == 1 and self.policy.budget is not None and self._settings is not None:
-            return self._learn_one(x, y, w, numbers)
-        return in_parts(self._chunk_of(x), self._learn, x, y, w, numbers)
+        return in_parts(self._chunk_of(x), self._learn, x, as_targets(y), w, numbers)
 
     def _chunk_of(self, x: Rows) -> int:
         """Of how many rows a part is best: few, unless each part's products have to start a second thread."""
@@ -277,27 +274,25 @@ class Bounded:
             self.entered[taken] = self.rounds - b + 1 + rows
         return F
 
-    def _learn_one(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray
-    ) -> NDArray[np.float64]:
-        """The same for one example under a budget, on arrays that are there already."""
+    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+        """One example of weight 1, y (1, machines); under a budget on arrays that are there already."""
         one = self._one
         if one is None or one.memory.A is not self.A:  # all arrays are others after `back_to` and `set_machines`
-            memory, F, steps = self._memory(x)[0], np.empty((1, self.machines)), np.empty((1, self.machines))
-            one = self._one = One(memory, F, steps, self._bound(memory, None, F, steps))
-        memory, size = one.memory, self.places.item(0)
-        if size:
-            assert self.slots.rows is not None
-            self.kernel._gram(x, self.slots.rows, memory.K[:, :size])
+            if self.policy.budget is None or self._settings is None:
+                self.learn(x, y, ONE, np.array([number]))
+                return
+            memory, steps = self._memory(x)[0], np.empty((1, self.machines))
+            one = self._one = One(memory, steps, self._bound(memory, None, np.empty((1, self.machines)), steps))
+        memory, rows = one.memory, self.slots.rows
+        if rows is not None:
+            self.kernel._gram_one(x, rows, memory.K)
         memory.own[0, 0] = self.kernel._diag(x)[0]
-        slot = one.native.learn(y, w, self.rounds)
+        slot = one.native.learn(y, ONE, self.rounds)
         self.rounds += 1
         if slot >= 0:
-            number = numbers[0]
             self.ledger.add_one(one.steps, self.rounds, number)
             self.slots.put_one(slot, x)
             self.numbers_of[slot], self.entered[slot] = number, self.rounds
-        return one.F.copy()
 
     def _learn_native(
         self,

@@ -1,8 +1,8 @@
 """What every online classifier of onkel shares: labels, doors, and learning in three sizes.
 
 `fit` (all data, epochs), `partial_fit` (a chunk, once) and `learn_one` (an example) feed one learner:
-an object with ``learn(rows, targets, weights, numbers)``, ``set_machines(mixing)``, a `ledger` and
-`rounds`. A subclass makes the learner and says how its scores predict.
+an object with ``learn(rows, targets, weights, numbers)``, the same for one example of weight 1,
+``learn_one(row, target, number)``, ``set_machines(mixing)``, a `ledger` and `rounds`. A subclass makes the learner and says how its scores predict.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ from onkel.labels import Labels, check_labels
 from onkel.progress import progress_bar
 
 __all__ = ["OnlineClassifier"]
-
-ONE = np.ones(1)  # the weight of an example that has none
-
 
 class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
     """The base of the classifiers; not for use by itself."""
@@ -183,16 +180,16 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learns from one example: a vector, a dict {feature: value} (or one object), and its label."""
         label = y.item() if isinstance(y, np.generic) else y
-        if isinstance(label, (list, tuple, set, dict, np.ndarray)):
-            raise KindError(f"{self._who}: y must be one label; got {y!r}.")
         if not hasattr(self, "_learner") or self._kernel_in().takes == "gram":
+            self._refuse_many(label)
             self.partial_fit(self._as_batch(x), [y])
             if isinstance(x, dict):
                 self._columns = {name: i for i, name in enumerate(x)}
             return self
         if self._knows(label) and self.class_weight is None:
-            self._learner.learn(self._light_row(x, grow=True), self._labels.target(label), ONE, np.array([self._seen]))
+            self._learner.learn_one(self._light_row(x, grow=True), self._labels.target(label), self._seen)
         else:
+            self._refuse_many(label)
             targets = np.asarray([y])
             check_classification_targets(targets)
             self._labels.copy().index(targets, self._who)  # refuses it before the learner grows
@@ -202,6 +199,10 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
                 self._take(row, targets, weights, np.array([self._seen]))
         self._seen += 1
         return self
+
+    def _refuse_many(self, label: Any) -> None:
+        if isinstance(label, (list, tuple, set, dict, np.ndarray)):
+            raise KindError(f"{self._who}: y must be one label; got {label!r}.")
 
     def _knows(self, label: Any) -> bool:
         """Whether an example of the class was seen; a label that is no label is not known."""

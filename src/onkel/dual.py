@@ -348,9 +348,6 @@ class Online:
 
     def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
         """A chunk of examples, one by one: y (n, machines), w and the rows' numbers (n,)."""
-        if len(x) == 1:
-            self._learn_one(x, y, w, numbers)
-            return
         for start in range(0, len(x), CHUNK):
             where = slice(start, start + CHUNK)
             part = x[where] if len(x) > CHUNK else x
@@ -363,8 +360,8 @@ class Online:
                 self.support.add(new, steps, steps * rounds[:, None], which)
             self.rounds += len(part)
 
-    def _learn_one(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
-        """The same for one example, without the machinery of chunks."""
+    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+        """One example of weight 1, y (1, machines), without the machinery of chunks."""
         self.rounds += 1
         f = self.scores(x)
         if self.machines == 1 and y[0, 0] * f[0, 0] > 0:
@@ -372,8 +369,8 @@ class Online:
         erred = (y * f <= 0) & (y != 0)
         if not erred.any():
             return
-        steps = np.where(erred, w * y, 0.0)
+        steps = np.where(erred, y, 0.0)
         length = float(self.kernel._diag(x)[0]) + self.bias
         self.squared += (2 * steps * f + steps * steps * length)[0]
-        self.ledger.add_one(steps, self.rounds, numbers[0])
-        self.support.add(x, steps, steps * self.rounds, numbers)
+        self.ledger.add_one(steps, self.rounds, number)
+        self.support.add(x, steps, steps * self.rounds, np.array([number]))

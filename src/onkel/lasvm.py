@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count
-from onkel.bounded import as_targets, parts_of
+from onkel.bounded import ONE, as_targets, parts_of
 from onkel.keptrows import KeptRows, KernelRows
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
@@ -164,6 +164,10 @@ class Lasvm:
             F[part] = self._learn(piece, y[part], self.C * w[part], numbers[part], at[part])
             start += len(piece)
         return F
+
+    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+        """One example of weight 1, y (1, machines)."""
+        self.learn(x, y, ONE, np.array([number]))
 
     def _slots_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where rows of the data are kept already, in a later epoch; else −1."""

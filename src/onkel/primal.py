@@ -63,10 +63,13 @@ class Primal:
         assert isinstance(x, VectorRows)
         return np.asarray(x.matrix @ V[:, :-1].T) + V[:, -1]
 
+    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+        """One example of weight 1, y (1, machines)."""
+        self.learn(x, y.astype(np.int8), np.ones(1), np.array([number]))
+
     def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
         """A chunk of examples, one by one."""
         assert isinstance(x, VectorRows)
-        y = y.astype(np.int8, copy=False)
         step = max(1, CHUNK_VALUES // (x.n_features * self.machines))
         for start in range(0, len(x), step):
             where = slice(start, start + step)

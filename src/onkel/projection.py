@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, aligned, aligned_empty, aligned_zeros, thread_count
-from onkel.bounded import CHUNK, Slots, as_targets, in_parts, parts_of
+from onkel.bounded import CHUNK, ONE, Slots, as_targets, in_parts, parts_of
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill, fill_below
@@ -193,19 +193,14 @@ class Projected:
     def learn(
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each.
+        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
+        return in_parts(CHUNK, self._learn, x, as_targets(y), w, numbers)
 
-        They are in single precision where an example came alone and was judged.
+    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+        """One example of weight 1, y (1, machines), on arrays that are there already.
+
+        It is projected only where there may be something to learn.
         """
-        y = as_targets(y)
-        if len(x) == 1:
-            return self._learn_one(x, y, w, numbers)
-        return in_parts(CHUNK, self._learn, x, y, w, numbers)
-
-    def _learn_one(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray
-    ) -> NDArray[np.float64]:
-        """One example, on arrays that are there already; projected only where there may be something to learn."""
         m, part = len(self), self._one
         if m == len(self.L):
             self._make_room(m + 1)
@@ -213,22 +208,21 @@ class Projected:
             part = self._one = Part.empty(1, len(self.L), self.machines, x.dtype)
         if m:
             assert self.slots.rows is not None
-            self.kernel._gram(x, self.slots.rows, part.K[:, :m])
+            self.kernel._gram_one(x, self.slots.rows, part.K)
         if not self.aggressive and _native.all_right(part.K, self.alpha, y, part.F):
             self.rounds += 1
-            return part.F.copy()
+            return
         part.own[0, 0] = self.kernel._diag(x)[0]
-        verdict = self._judge(y, w, part, m) if self.aggressive and m >= JUDGED_FROM else IN_DOUBT
+        verdict = self._judge(y, part, m) if self.aggressive and m >= JUDGED_FROM else IN_DOUBT
         if verdict == IN_DOUBT:
-            self._pass(x, y, w, numbers, part, 0)
+            self._pass(x, y, ONE, np.array([number]), part, 0)
         else:
             self.rounds += 1
             if verdict == WAITS:
                 self._alpha = None
-                self.ledger.add_one(part.steps, self.rounds, numbers[0])
-        return part.F.copy()
+                self.ledger.add_one(part.steps, self.rounds, number)
 
-    def _judge(self, y: NDArray[np.float64], w: NDArray[np.float64], part: Part, m: int) -> int:
+    def _judge(self, y: NDArray[np.float64], part: Part, m: int) -> int:
         """One example without its projection, unless that leaves a doubt."""
         p, inverse = part, self._inverse
         if inverse is None:
@@ -242,7 +236,7 @@ class Projected:
         # fmt: off
         return _native.judge(
             *self._settings, p.K, p.own.item(), m, inverse.M, inverse.norm,
-            self.B, self.waiting, self.behind, y, w, p.F, p.steps, self.counts,
+            self.B, self.waiting, self.behind, y, ONE, p.F, p.steps, self.counts,
         )
         # fmt: on
 

@@ -122,9 +122,7 @@ class OnlineRegressor(Door):
             if isinstance(x, dict):
                 self._columns = {name: i for i, name in enumerate(x)}
             return self
-        self._learner.learn(
-            self._light_row(x, grow=True), np.array([[y]], dtype=np.float64), ONE, np.array([self._seen])
-        )
+        self._learner.learn_one(self._light_row(x, grow=True), np.array([[y]], dtype=np.float64), self._seen)
         self._seen += 1
         return self
 
@@ -143,6 +141,3 @@ class OnlineRegressor(Door):
         if not hasattr(self, "_learner"):
             return None
         return float(self._machine_scores_one(self._light_row(x))[0, 0])
-
-
-ONE = np.ones(1)  # the weight of an example that has none

@@ -1097,9 +1097,12 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
     y[:10, -1] = np.nan  # a machine that does not look yet
     native, python = (learner_of(RULES[rule], POLICIES[policy], machines, native=native) for native in (True, False))
     rows = prepare(RBF(gamma=0.5), X)
-    for part in (slice(0, 40), slice(40, 41), slice(41, 90)):
+    for part in (slice(0, 40), slice(40, 41), slice(41, 80)):
         scored = [one.learn(rows[part], y[part], w[part], np.arange(90)[part]) for one in (native, python)]
         np.testing.assert_allclose(*scored, rtol=1e-12, atol=1e-12)
+    for i in range(80, 90):
+        for one in (native, python):
+            one.learn_one(rows[i : i + 1], y[i : i + 1], i)
     assert native.counts.tolist() == python.counts.tolist()
     assert native.counts[1] > 7
     (_, coef, numbers), (_, other_coef, other_numbers) = native.support(), python.support()
@@ -1141,5 +1144,5 @@ def test_a_rule_and_a_policy_of_ones_own_run_in_python():
     assert learner.counts.tolist() == [6, 6]
     one = Bounded(Linear(), 1, Rule(timid), Newest(3))
     for i in range(6):
-        one.learn(prepare(Linear(), X)[i : i + 1], y[i : i + 1], w[i : i + 1], numbers[i : i + 1])
+        one.learn_one(prepare(Linear(), X)[i : i + 1], y[i : i + 1], i)
     np.testing.assert_array_equal(one.support()[1], coef)

@@ -396,7 +396,7 @@ def test_undone_support_vectors_are_not_judged_by():
 
     def learn(learner, which):
         for i in which:
-            learner.learn(rows[i : i + 1], signs[i : i + 1], np.ones(1), np.array([i]))
+            learner.learn_one(rows[i : i + 1], signs[i : i + 1], i)
 
     rows, signs = prepare(kernel, X), np.where(y == 1, 1.0, -1.0)[:, None]
     straight, undone = (Projected(kernel, 1, eta=0.1, budget=60, aggressive=True) for _ in range(2))

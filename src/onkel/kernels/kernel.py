@@ -78,6 +78,10 @@ class Kernel(ABC):
     @abstractmethod
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None: ...
 
+    def _gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
+        """out = k(x, z) of one row, followed by anything: `out`, of shape (1, n), has room for more."""
+        self._gram(x, z, out[:, : len(z)])
+
     def _gram_below(self, x: Rows, out: NDArray) -> None:
         """out = k(x, x) on and below the diagonal; above it anything."""
         self._gram(x, x, out)

@@ -166,6 +166,14 @@ class VectorKernel(Kernel):
         if not self._fused:
             self._finish(out)
 
+    def _gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
+        assert isinstance(x, VectorRows)
+        right = z._kept.get((self._form, False)) if self._fused and not x.is_sparse() else None
+        if right is None:
+            super()._gram_one(x, z, out)  # which makes it
+        else:
+            right.values(x.dense(), out)
+
     def _gram_below(self, x: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         if self._fused:
