@@ -2,7 +2,8 @@
 
 `fit` (all data, epochs), `partial_fit` (a chunk, once) and `learn_one` (an example) feed one learner:
 an object with ``learn(rows, targets, weights, numbers)``, the same for one example of weight 1,
-``learn_one(row, target, number)``, ``set_machines(mixing)``, a `ledger` and `rounds`. A subclass makes the learner and says how its scores predict.
+``learn_one(row, target, number)``, ``set_machines(mixing)``, a `ledger` and `rounds`. A subclass makes
+the learner and says how its scores predict.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from onkel.labels import Labels, check_labels
 from onkel.progress import progress_bar
 
 __all__ = ["OnlineClassifier"]
+
 
 class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
     """The base of the classifiers; not for use by itself."""
