@@ -8,6 +8,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -277,6 +279,49 @@ template <class T> void bind_online(nb::module_& m, const char* name) {
       "steps"_a.noconvert(), "counts"_a.noconvert());
 }
 
+// What judges one example after another, whose kernel values are in K: judge.h.
+template <class T> struct Judge {
+  onkel::Projection p;
+  In2<T> K;
+  int64_t size;
+  In1<float> M;
+  double norm;
+  In2<double> B;
+  std::optional<Out2<double>> waiting;
+  Out1<double> behind;
+  Out2<double> F, steps;
+  Out1<int64_t> counts;
+
+  onkel::Judge now() const {
+    return {p, size, int64_t(B.shape(0)), int64_t(B.shape(1)), M.data(), norm, B.data(), data_or_null(waiting),
+            behind.data(), counts.data()};
+  }
+};
+
+template <class T> void bind_judge(nb::module_& m, const char* name) {
+  nb::class_<Judge<T>>(m, name)
+      .def(
+          "by_projection",
+          [](const Judge<T>& j, double kxx, In2<double> y) {
+            return int(onkel::judge_projection(j.now(), j.K.data(), kxx, y.data(), j.F.data(), j.steps.data()));
+          },
+          "kxx"_a, "y"_a.noconvert())
+      .def(
+          "score",  // by the coefficients; NaN where its sign is in doubt
+          [](const Judge<T>& j, double kxx) {
+            double F = 0, slack = 0;
+            onkel::score_roughly(j.now(), j.K.data(), kxx, &F, &slack);
+            return std::fabs(F) > slack ? F : std::numeric_limits<double>::quiet_NaN();
+          },
+          "kxx"_a)
+      .def(
+          "by_coefficients",
+          [](const Judge<T>& j, double kxx, In2<double> y) {
+            return int(onkel::judge_coefficients(j.now(), j.K.data(), kxx, y.data(), j.F.data(), j.steps.data()));
+          },
+          "kxx"_a, "y"_a.noconvert());
+}
+
 template <class T> void bind_projection(nb::module_& m) {
   m.def(
       "project_rows",
@@ -294,17 +339,15 @@ template <class T> void bind_projection(nb::module_& m) {
       "K"_a.noconvert(), "A"_a.noconvert(), "y"_a.noconvert(), "F"_a.noconvert());
   m.def(
       "judge",
-      [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, double kxx, int64_t size, In1<float> M,
-         double norm, In2<double> B, std::optional<Out2<double>> waiting, Out1<double> behind, In2<double> y,
-         In1<double> w, Out2<double> F, Out2<double> steps, Out1<int64_t> counts) {
-        return int(onkel::judge(onkel::Projection{eta, budget, aggressive, kol}, K.data(), kxx, w.data()[0], size,
-                                M.data(), norm, B.data(), int64_t(B.shape(0)), int64_t(B.shape(1)),
-                                waiting ? waiting->data() : nullptr, behind.data(), y.data(), F.data(), steps.data(),
-                                counts.data()));
+      [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> M, double norm,
+         In2<double> B, std::optional<Out2<double>> waiting, Out1<double> behind, Out2<double> F, Out2<double> steps,
+         Out1<int64_t> counts) {
+        return Judge<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, waiting, behind, F, steps,
+                        counts};
       },
-      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "kxx"_a, "size"_a, "M"_a.noconvert(),
-      "norm"_a, "B"_a.noconvert(), "waiting"_a.noconvert().none(), "behind"_a.noconvert(),
-      "y"_a.noconvert(), "w"_a.noconvert(), "F"_a.noconvert(), "steps"_a.noconvert(), "counts"_a.noconvert());
+      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,
+      "B"_a.noconvert(), "waiting"_a.noconvert().none(), "behind"_a.noconvert(), "F"_a.noconvert(),
+      "steps"_a.noconvert(), "counts"_a.noconvert());
   m.def(
       "project_pass",
       [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> own, Out2<double> Z,
@@ -480,6 +523,8 @@ NB_MODULE(_native, m) {
   bind_passes<double>(m);
   bind_online<float>(m, "Online32");
   bind_online<double>(m, "Online64");
+  bind_judge<float>(m, "Judge32");
+  bind_judge<double>(m, "Judge64");
   bind_projection<float>(m);
   bind_projection<double>(m);
   bind_smo<float>(m);

@@ -92,6 +92,7 @@ struct Block {
 // A lower triangle in single precision, in panels of kTriangle rows that lie side by side, column after
 // column: panel g has the columns up to its last row, and begins at triangle_panel(g).
 constexpr int64_t kTriangle = 32;
+constexpr int64_t kTriangleLanes = 16;  // floats of a vector at most
 constexpr int64_t kEstimateBlock = 32;  // columns that a product with it sums at a time: solve.h
 constexpr int64_t triangle_panel(int64_t g) { return g * (g + 1) / 2 * kTriangle * kTriangle; }
 
@@ -112,7 +113,9 @@ struct Target {
   void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
   void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* a);
   void (*estimate)(const float* M, int64_t m, const float* k, float* z, double* squares);
-  void (*meet)(const double* b, const float* z, int64_t m, double* sums);
+  void (*estimate_back)(const float* M, int64_t m, const float* z, float* sums, float* w);
+  void (*meet32)(const double* b, const float* k, int64_t m, double* sums);
+  void (*meet64)(const double* b, const double* k, int64_t m, double* sums);
   int64_t (*smo32)(bool pairs, const float* K, const Block&, double tol, int64_t most, double* gap);  // smo.h
   int64_t (*smo64)(bool pairs, const double* K, const Block&, double tol, int64_t most, double* gap);
   double (*weighted32)(const double* a, const float* k, int64_t n);  // gradient.h

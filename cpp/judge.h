@@ -5,6 +5,9 @@
 // be exact to judge by, and steps can wait for each other. M = L^-1 in single precision gives z by a product,
 // in half the bytes of L and without a chain of divisions, to within a bound. Where the bound leaves a doubt,
 // the steps that wait are settled, and project_pass works on exact numbers.
+//
+// A learner that is not aggressive is right on most examples, and knows that by the coefficients of the support
+// alone, A = L'^-1 B: f(x) = A . k. There it is A + s M' z that is kept roughly, and only a mistake takes M.
 #pragma once
 #include "project.h"
 
@@ -40,20 +43,27 @@ struct Rough {
   double length, doubt;  // |z|, and the bound
 };
 
+constexpr double kFloatUnit = 0.5 * std::numeric_limits<float>::epsilon();
+constexpr double kFloatLeast = std::numeric_limits<float>::min(), kFloatMost = 1e30;
+
+inline int64_t whole_panels(int64_t m) { return (m + kTriangle - 1) / kTriangle * kTriangle; }
+
 template <class T> Rough estimate(const T* k, int64_t m, const float* M, double norm) {
-  const int64_t padded = (m + kTriangle - 1) / kTriangle * kTriangle;
+  const int64_t padded = whole_panels(m);
   Rough rough{std::vector<float>(size_t(2 * padded), 0.0f), nullptr, 0, 0};
   float *values = rough.memory.data(), *z = values + padded;
   for (int64_t t = 0; t < m; ++t) values[t] = float(k[t]);
   double squares[2];  // of k, rounded, and of z
   current_target().estimate(M, m, values, z, squares);
   const double roundings = double(kEstimateBlock + m / kEstimateBlock + 8);
-  constexpr double unit = 0.5 * std::numeric_limits<float>::epsilon(), least = std::numeric_limits<float>::min();
   rough.z = z;
   rough.length = std::sqrt(squares[1]);
-  rough.doubt = norm * (roundings * unit * std::sqrt(squares[0]) + double(m) * least);
+  rough.doubt = norm * (roundings * kFloatUnit * std::sqrt(squares[0]) + double(m) * kFloatLeast);
   return rough;
 }
+
+inline void meet(const double* b, const float* k, int64_t m, double* sums) { current_target().meet32(b, k, m, sums); }
+inline void meet(const double* b, const double* k, int64_t m, double* sums) { current_target().meet64(b, k, m, sums); }
 
 enum class Verdict : int {
   kInDoubt = 0,  // project it
@@ -61,45 +71,100 @@ enum class Verdict : int {
   kWaits = 2     // a mistake, to be projected: its step waits
 };
 
-// One example of weight w; k (m), y (c), `norm` is |M|. What was learned is B (c, cap) or, of one machine,
-// `waiting` (2, cap): what B lacks, times L, and B with it, roughly, at a distance of at most *behind. Results
-// but in doubt: scores F (c), in single precision; steps (c) and counts as project_pass has them.
+// What examples of weight 1 are judged by. What was learned is B (c, cap) or, of one machine, `waiting` (2, cap):
+// what B lacks, times L, and B with it, or A with it, roughly.
+struct Judge {
+  Projection p;
+  int64_t m, c, cap;
+  const float* M;
+  double norm;  // |M|
+  const double* B;
+  double* waiting;
+  double* behind;   // (2), below
+  int64_t* counts;  // as project_pass has them
+};
+
+// By B . z. k (m) and y (c) are those of an example; results but in doubt are scores F (c), in single precision, and
+// steps (c). The rough B is at a distance of at most behind[0].
 template <class T>
-Verdict judge(const Projection& p, const T* k, double kxx, double w, int64_t m, const float* M, double norm,
-              const double* B, int64_t c, int64_t cap, double* waiting, double* behind, const double* y, double* F,
-              double* steps, int64_t* counts) {
-  const Rough rough = estimate(k, m, M, norm);
+Verdict judge_projection(const Judge& j, const T* k, double kxx, const double* y, double* F, double* steps) {
+  const Rough rough = estimate(k, j.m, j.M, j.norm);
   const double most = rough.length + rough.doubt, least = positive(rough.length - rough.doubt);
   const double delta_sq_low = positive(kxx - most * most), delta_sq_high = positive(kxx - least * least);
   int64_t wrong = 0;
-  for (int64_t o = 0; o < c; ++o) {
-    const double* b = waiting ? waiting + cap : B + o * cap;
-    double sums[2];  // b . z and |b|^2
-    current_target().meet(b, rough.z, m, sums);
+  for (int64_t o = 0; o < j.c; ++o) {
+    double sums[3];
+    meet(j.waiting ? j.waiting + j.cap : j.B + o * j.cap, rough.z, j.m, sums);
     F[o] = sums[0];
     steps[o] = 0.0;
     if (y[o] != y[o]) continue;
-    const double margin = y[o] * F[o], slack = rough.doubt * std::sqrt(sums[1]) + (waiting ? *behind * most : 0.0);
+    const double margin = y[o] * F[o];
+    const double slack = rough.doubt * std::sqrt(sums[1]) + (j.waiting ? j.behind[0] * most : 0.0);
     if (margin + slack < 0) {
-      steps[o] = w * y[o];
+      steps[o] = y[o];
       ++wrong;
     } else if (!(margin - slack > 0)) {
       return Verdict::kInDoubt;
-    } else if (p.aggressive && margin - slack < 1) {
+    } else if (j.p.aggressive && margin - slack < 1) {
       const double loss = 1 - margin + slack;  // at most, and |z| and delta at least: all that may speak for a step
-      if (!(in_favour(p, loss, std::fmin(least * least, loss), delta_sq_low) < 0)) return Verdict::kInDoubt;
+      if (!(in_favour(j.p, loss, std::fmin(least * least, loss), delta_sq_low) < 0)) return Verdict::kInDoubt;
     }
   }
   if (wrong == 0) return Verdict::kNothing;
-  const bool full = m >= p.budget, within = delta_sq_high <= p.eta * p.eta;
-  if (!waiting || !(full || within)) return Verdict::kInDoubt;
-  for (int64_t t = 0; t < m; ++t) {
-    waiting[t] += steps[0] * double(k[t]);
-    waiting[cap + t] += steps[0] * double(rough.z[t]);
+  const bool full = j.m >= j.p.budget, within = delta_sq_high <= j.p.eta * j.p.eta;
+  if (!j.waiting || !(full || within)) return Verdict::kInDoubt;
+  for (int64_t t = 0; t < j.m; ++t) {
+    j.waiting[t] += steps[0] * double(k[t]);
+    j.waiting[j.cap + t] += steps[0] * double(rough.z[t]);
   }
-  *behind += std::fabs(steps[0]) * rough.doubt;
-  counts[0] += wrong;
-  counts[1] += wrong;
+  j.behind[0] += std::fabs(steps[0]) * rough.doubt;
+  j.counts[0] += wrong;
+  j.counts[1] += wrong;
+  return Verdict::kWaits;
+}
+
+// A . k of one machine, and how far at most it is off: behind[0] times the length of the projection, which is that
+// of the example at most and here taken for twice as much, since k is rounded; behind[1] times |k|; and the
+// rounding of A itself.
+constexpr double kRoundingOfA = 1e-10;
+template <class T> void score_roughly(const Judge& j, const T* k, double kxx, double* F, double* slack) {
+  double sums[3];
+  meet(j.waiting + j.cap, k, j.m, sums);
+  const double length = std::sqrt(sums[2]);
+  *F = sums[0];
+  *slack = 2 * j.behind[0] * std::sqrt(positive(kxx)) + (j.behind[1] + kRoundingOfA * std::sqrt(sums[1])) * length;
+}
+
+// By A . k, for one machine that is not aggressive. M'(z + e) is off by M'e, which is at most |e| |z'| in the score of
+// an example with the projection z', and by its own roundings, behind[1]: for a column of M at most |M_j| |z| times
+// as many units as follow each other in `estimate_back`.
+template <class T>
+Verdict judge_coefficients(const Judge& j, const T* k, double kxx, const double* y, double* F, double* steps) {
+  double slack = 0;
+  score_roughly(j, k, kxx, F, &slack);
+  const double margin = *y * *F;
+  *steps = 0.0;
+  if (*y != *y || margin - slack > 0) return Verdict::kNothing;
+  if (!(margin + slack < 0)) return Verdict::kInDoubt;
+  const Rough rough = estimate(k, j.m, j.M, j.norm);
+  const double least = positive(rough.length - rough.doubt);
+  const bool full = j.m >= j.p.budget, within = positive(kxx - least * least) <= j.p.eta * j.p.eta;
+  const double largest = j.norm * rough.length;  // |M'z| at most
+  if (!(full || within) || !(largest < kFloatMost) || !(rough.doubt < kFloatMost)) return Verdict::kInDoubt;
+  const int64_t padded = whole_panels(j.m);
+  std::vector<float> memory(size_t(padded * (kTriangleLanes + 1)), 0.0f);
+  float* w = memory.data();
+  current_target().estimate_back(j.M, j.m, rough.z, w + padded, w);
+  *steps = *y;
+  for (int64_t t = 0; t < j.m; ++t) {
+    j.waiting[t] += *steps * double(k[t]);
+    j.waiting[j.cap + t] += *steps * double(w[t]);
+  }
+  const double roundings = double(j.m / 4 + 16);
+  j.behind[0] += std::fabs(*steps) * rough.doubt;
+  j.behind[1] += std::fabs(*steps) * (roundings * kFloatUnit * largest + double(j.m * j.m) * kFloatLeast);
+  ++j.counts[0];
+  ++j.counts[1];
   return Verdict::kWaits;
 }
 

@@ -150,20 +150,49 @@ static void estimate(const float* M, int64_t m, const float* k, float* z, double
   squares[1] = sum_of(zz);
 }
 
-// b . z and |b|^2 go to sums[0] and [1].
-static void meet(const double* b, const float* z, int64_t m, double* sums) {
-  Wide bz = {}, bb = {};
+// w = M' z, from the last panel to the first: those that `estimate` has read last are still at hand. `sums` (m
+// padded, kTriangleLanes), zeros, is for the sums of each column, lane by lane.
+static void estimate_back(const float* M, int64_t m, const float* z, float* sums, float* w) {
+  typedef Simd<float>::V V;
+  constexpr int kStep = kLanes<float>, kWidth = int(kTriangle) / kStep;
+  static_assert(kStep <= kTriangleLanes, "there is room for every lane");
+  for (int64_t panel = (m - 1) / kTriangle; panel >= 0; --panel) {
+    const float* column = M + triangle_panel(panel);
+    const int64_t t = panel * kTriangle;
+    V at[kWidth];
+    for (int v = 0; v < kWidth; ++v) at[v] = load(z + t + v * kStep);
+    for (int64_t j = 0; j < t + kTriangle; ++j, column += kTriangle) {
+      V sum = load(sums + j * kStep);
+#pragma GCC unroll 8
+      for (int v = 0; v < kWidth; ++v) sum += at[v] * load(column + v * kStep);
+      store(sums + j * kStep, sum);
+    }
+  }
+  for (int64_t j = 0; j < m; ++j) {
+    float sum = 0;
+    for (int l = 0; l < kStep; ++l) sum += sums[j * kStep + l];
+    w[j] = sum;
+  }
+}
+
+// b . k, |b|^2 and |k|^2 go to sums[0], [1] and [2].
+template <class T> static void meet(const double* b, const T* k, int64_t m, double* sums) {
+  Wide bk = {}, bb = {}, kk = {};
   int64_t t = 0;
   for (; t + kWide <= m; t += kWide) {
-    const Wide bt = load(b + t);
-    bz += bt * load_wide(z + t);
+    const Wide bt = load(b + t), kt = load_wide(k + t);
+    bk += bt * kt;
     bb += bt * bt;
+    kk += kt * kt;
   }
-  sums[0] = sum_of(bz);
+  sums[0] = sum_of(bk);
   sums[1] = sum_of(bb);
+  sums[2] = sum_of(kk);
   for (; t < m; ++t) {
-    sums[0] += b[t] * double(z[t]);
+    const double kt = double(k[t]);
+    sums[0] += b[t] * kt;
     sums[1] += b[t] * b[t];
+    sums[2] += kt * kt;
   }
 }
 

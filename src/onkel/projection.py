@@ -6,9 +6,8 @@ is one more row of L, so that nothing is inverted, nothing is updated twice, and
 error of L Lᵀ is that of one factorisation, however long the run. The coefficients of the support,
 α = L⁻ᵀ β, are worked out when they are asked for.
 
-An aggressive learner looks at the margin of nearly every example, and refuses most. One that comes alone
-is first judged by L⁻¹ in single precision, and projected where that leaves a doubt; the steps of mistakes
-wait for each other until then (cpp/judge.h).
+An example that comes alone is first judged without its projection, by L⁻¹ in single precision or by α, and
+projected where that leaves a doubt; the steps of mistakes wait for each other until then (cpp/judge.h).
 """
 
 from __future__ import annotations
@@ -32,7 +31,8 @@ __all__ = ["Projected"]
 SMALL_SOLVE = 1 << 21
 JUDGED_FROM = 128  # support vectors: a projection on fewer costs no more than a verdict
 WELL_CONDITIONED, USUAL = 1e6, 1e15  # ‖L‖ ‖L⁻¹‖, and numbers, up to which single precision serves
-IN_DOUBT, WAITS = 0, 2  # verdicts of cpp/judge.h
+BETTER_CONDITIONED = 1e4  # so that a projection is not much longer than what is projected, rounding or not
+IN_DOUBT, NOTHING, WAITS = 0, 1, 2  # verdicts of cpp/judge.h
 PANEL = 32  # rows of a triangle that lie side by side: kTriangle of cpp/engine.h
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -65,7 +65,8 @@ class Inverse:
         self.squares = np.zeros(2)  # Σ M² and Σ L²
         self.norm = 0.0  # √Σ M²
         self.size = 0
-        self.serves = True  # while rounding in double is nothing beside that of a float, and a float holds M
+        # while rounding in double is nothing beside that of a float, and a float holds M; and for coefficients
+        self.serves = self.serves_alpha = True
 
     def follow(self, L: NDArray[np.float64], size: int) -> None:
         """Takes in the rows that L has got since."""
@@ -77,6 +78,7 @@ class Inverse:
         _native.invert_rows(L, self.size, size, self.M, self.squares)
         self.size, (self.norm, of_L) = size, np.sqrt(self.squares).tolist()
         self.serves = self.norm * of_L < WELL_CONDITIONED and max(self.norm, of_L) < USUAL
+        self.serves_alpha = self.serves and self.norm * of_L < BETTER_CONDITIONED
 
 
 class Projected:
@@ -89,19 +91,21 @@ class Projected:
         self.slots = Slots()
         self.numbers_of = np.empty(0, dtype=np.int64)  # which row of the data each support vector is
         self.L, self.B = np.zeros((0, 0)), np.zeros((machines, 0))
-        # steps of one machine that β lacks: times L, and roughly with β; and how far at most that is off
+        # steps of one machine that β lacks: times L, and roughly with β, or with α; and how far that is off
         self.waiting: NDArray[np.float64] | None = None
-        self.behind = np.zeros(1)
+        self.behind = np.zeros(2)
+        self.projects = False  # whether the last mistake was projected
         self.size = np.zeros(1, dtype=np.int64)
         self.counts = np.zeros(2, dtype=np.int64)
         self.ledger, self.rounds = Window(window), 0
         self.model: Any = None
         self._alpha: NDArray[np.float64] | None = None
         self._one: Part | None = None  # room for one example
-        self._inverse: Inverse | None = None  # of L, where single examples are learned aggressively
+        self._inverse: Inverse | None = None  # of L, where single examples are judged
+        self._judge: _native.Judge32 | None = None  # of the state as it is
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_one": None, "_inverse": None}
+        return vars(self) | {"_one": None, "_inverse": None, "_judge": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -137,8 +141,9 @@ class Projected:
 
     def _settle(self) -> None:
         """Gives β the steps that wait."""
+        self._judge = None
         if self.waiting is not None:
-            self.B, self.waiting, self.behind = self._settled(), None, np.zeros(1)
+            self.B, self.waiting, self.behind = self._settled(), None, np.zeros(2)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
         """The support, its weights (m, machines), and which rows of the data it is."""
@@ -156,8 +161,16 @@ class Projected:
         return float(np.abs(L @ L.T - K).max())
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
-        """(n, machines)."""
+        """(n, machines); that of one example in single precision where steps wait and its sign is clear."""
         out = np.zeros((len(x), self.machines))
+        if self._judge is not None and len(x) == 1 and self._alpha is None and not self.aggressive:
+            assert self._one is not None
+            assert self.slots.rows is not None
+            self.kernel._gram_one(x, self.slots.rows, self._one.K)
+            out[0, 0] = self._judge.score(float(self.kernel._diag(x)[0]))
+            if not np.isnan(out[0, 0]):
+                return out
+            out[0, 0] = 0.0
         if len(self):
             assert self.slots.rows is not None
             self.kernel._add_scores(x, self.slots.rows, np.ascontiguousarray(self.alpha.T), out)
@@ -183,7 +196,7 @@ class Projected:
 
     def back_to(self, mark: Any) -> None:
         vars(self).update(mark)
-        self._inverse = None  # it may have followed L further
+        self._inverse = self._judge = None  # it may have followed L further
 
     def merge(self) -> None:
         """Nothing to merge: a row that is met again is in the span of the support."""
@@ -201,44 +214,55 @@ class Projected:
 
         It is projected only where there may be something to learn.
         """
-        m, part = len(self), self._one
-        if m == len(self.L):
-            self._make_room(m + 1)
-        if part is None or not part.fits(len(self.L), self.machines, x.dtype):
-            part = self._one = Part.empty(1, len(self.L), self.machines, x.dtype)
+        judge, m = self._judge, len(self)
+        if judge is None:
+            judge = self._prepare(m, x.dtype)
+        part = self._one
+        assert part is not None
         if m:
             assert self.slots.rows is not None
             self.kernel._gram_one(x, self.slots.rows, part.K)
-        if not self.aggressive and _native.all_right(part.K, self.alpha, y, part.F):
-            self.rounds += 1
-            return
-        part.own[0, 0] = self.kernel._diag(x)[0]
-        verdict = self._judge(y, part, m) if self.aggressive and m >= JUDGED_FROM else IN_DOUBT
-        if verdict == IN_DOUBT:
-            self._pass(x, y, ONE, np.array([number]), part, 0)
+        kxx = float(self.kernel._diag(x)[0])
+        if judge is not None:
+            verdict = judge.by_projection(kxx, y) if self.aggressive else judge.by_coefficients(kxx, y)
         else:
-            self.rounds += 1
-            if verdict == WAITS:
-                self._alpha = None
-                self.ledger.add_one(part.steps, self.rounds, number)
+            right = not self.aggressive and _native.all_right(part.K, self.alpha, y, part.F)
+            verdict = NOTHING if right else IN_DOUBT
+        if verdict == IN_DOUBT:
+            part.own[0, 0] = kxx
+            self._pass(x, y, ONE, np.array([number]), part, 0)
+            return
+        self.rounds += 1
+        if verdict == WAITS:
+            self._alpha = None
+            self.ledger.add_one(part.steps, self.rounds, number)
 
-    def _judge(self, y: NDArray[np.float64], part: Part, m: int) -> int:
-        """One example without its projection, unless that leaves a doubt."""
-        p, inverse = part, self._inverse
+    def _prepare(self, m: int, dtype: np.dtype) -> _native.Judge32 | None:
+        """Room for one example, and what judges it without its projection, unless that leaves a doubt."""
+        if m == len(self.L):
+            self._make_room(m + 1)
+        part, inverse = self._one, self._inverse
+        if part is None or not part.fits(len(self.L), self.machines, dtype):
+            part = self._one = Part.empty(1, len(self.L), self.machines, dtype)
+        by_alpha = not self.aggressive
+        if m < JUDGED_FROM or (by_alpha and not (self.projects and self.machines == 1 and self.kernel.is_psd)):
+            return None
         if inverse is None:
             inverse = self._inverse = Inverse()
         if inverse.size < m and inverse.serves:
             inverse.follow(self.L, m)
-        if not inverse.serves:
-            return IN_DOUBT
-        if self.waiting is None and len(self.B) == 1:  # of many machines each would have to be settled
-            self.waiting = np.concatenate([np.zeros_like(self.B), self.B])
+        if not (inverse.serves_alpha if by_alpha else inverse.serves):
+            return None
+        if self.waiting is None and self.machines == 1:  # of many machines each would have to be settled
+            self.waiting = np.zeros((2, len(self.L)))
+            self.waiting[1, :m] = self.alpha[0] if by_alpha else self.B[0, :m]
         # fmt: off
-        return _native.judge(
-            *self._settings, p.K, p.own.item(), m, inverse.M, inverse.norm,
-            self.B, self.waiting, self.behind, y, ONE, p.F, p.steps, self.counts,
+        self._judge = _native.judge(
+            *self._settings, part.K, m, inverse.M, inverse.norm,
+            self.B, self.waiting, self.behind, part.F, part.steps, self.counts,
         )
         # fmt: on
+        return self._judge
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, m = len(x), len(self)
@@ -268,7 +292,7 @@ class Projected:
         self.rounds += b
         if not learned:
             return
-        self._alpha = None
+        self._alpha, self.projects = None, len(self) == m
         self.ledger.add(p.steps, np.arange(self.rounds - b + 1, self.rounds + 1), numbers)
         if len(self) > m:
             new = p.added.nonzero()[0]
