@@ -150,7 +150,7 @@ Verdict judge_coefficients(const Judge& j, const T* k, double kxx, const double*
   const double least = positive(rough.length - rough.doubt);
   const bool full = j.m >= j.p.budget, within = positive(kxx - least * least) <= j.p.eta * j.p.eta;
   const double largest = j.norm * rough.length;  // |M'z| at most
-  if (!(full || within) || !(largest < kFloatMost) || !(rough.doubt < kFloatMost)) return Verdict::kInDoubt;
+  if (!(full || within) || !(largest < kFloatMost)) return Verdict::kInDoubt;
   const int64_t padded = whole_panels(j.m);
   std::vector<float> memory(size_t(padded * (kTriangleLanes + 1)), 0.0f);
   float* w = memory.data();

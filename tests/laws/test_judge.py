@@ -300,6 +300,22 @@ def test_what_is_behind_counts_as_doubt_of_the_coefficients(target, seed, m, sig
     assert verdict == (IN_DOUBT if share < 1 else NOTHING if sign > 0 else WAITS)
 
 
+@pytest.mark.parametrize("by", ["coefficients", "projection"])
+@given(seeds, st.integers(2, 70))
+@settings(max_examples=60)
+def test_distances_within_the_doubt_of_eta_are_in_doubt(by, seed, m):
+    rng = np.random.default_rng(seed)
+    L, inverse, k, kxx = support_of(rng, m)
+    z = np.linalg.solve(L[:m, :m], k)
+    alpha, B = on_the_margin(rng, L, k, -1.0)
+    for far, expected in ((1 - 1e-10, IN_DOUBT), (0.9, IN_DOUBT), (1.1, WAITS)):
+        waiting = np.zeros((2, len(L)))
+        waiting[1, :m] = alpha if by == "coefficients" else B
+        eta = far * np.sqrt(kxx - z @ z)
+        found = judged((eta, NO_LIMIT, False, False), L, inverse, k, kxx, B[None], [1.0], waiting=waiting, by=by)
+        assert found[0] == expected
+
+
 def test_a_machine_that_does_not_look_learns_nothing():
     L, inverse, k, kxx = support_of(np.random.default_rng(0), 40)
     waiting = np.zeros((2, len(L)))
@@ -325,7 +341,7 @@ def test_numbers_that_a_float_does_not_hold_are_in_doubt(target, scale, margin):
     assert verdict == IN_DOUBT
 
 
-@pytest.mark.parametrize("scale", [1e25, 1e40, 1e300])
+@pytest.mark.parametrize("scale", [1e25, 1e33, 1e36, 1e40, 1e300])
 @every_target
 def test_mistakes_that_a_float_does_not_hold_are_in_doubt(target, scale):
     m = 40
@@ -558,6 +574,18 @@ def test_predictions_of_single_examples_are_those_of_many_though_steps_wait(aggr
             score = machine._learner.scores(prepare(machine.kernel_, x[None]))
             np.testing.assert_allclose(score[0, 0], machine.decision_function(x[None])[0], atol=1e-4)
     assert seen > 50
+
+
+@judging
+def test_a_score_whose_sign_is_in_doubt_is_taken_exactly():
+    machine, X, _ = learner_that_waits(False)
+    learner = machine._learner
+    row = prepare(machine.kernel_, X[:1])
+    rough, exact = learner.scores(row)[0], machine.decision_function(X[:1])
+    assert 0 < abs(rough[0] - exact[0]) < 1e-5
+    learner._alpha, learner.model = None, None
+    learner.behind[0] = 1e3
+    np.testing.assert_allclose(learner.scores(row)[0], exact, rtol=1e-12)
 
 
 @judging
