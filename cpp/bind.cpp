@@ -355,7 +355,8 @@ template <class T> void bind_projection(nb::module_& m) {
          Out2<double> F, Out2<double> steps, Out1<int64_t> added, Out1<int64_t> counts) {
         const nb::gil_scoped_release released;
         return onkel::project_pass(onkel::Projection{eta, budget, aggressive, kol}, int64_t(y.shape(0)),
-                                   int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), own.data(), Z.data(), known,
+                                   int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), own.data(),
+                                   int64_t(own.shape(1)), Z.data(), known,
                                    L.data(), B.data(), size.data(), y.data(), w.data(), F.data(), steps.data(),
                                    added.data(), counts.data());
       },

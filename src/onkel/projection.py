@@ -42,15 +42,17 @@ class Part:
     """Examples while they are learned: what is known of them, and what becomes of them."""
 
     K: NDArray  # (b, room): kernel values with the support
-    own: NDArray  # (b, b): with each other, on and below the diagonal
+    own: NDArray  # (b, b): with each other, on and below the diagonal; or (b, 1): with themselves
     Z: NDArray[np.float64]  # (b, room): their projections
     F: NDArray[np.float64]  # (b, machines): scores before each was learned,
     steps: NDArray[np.float64]  # (b, machines): and what was then learned
     added: NDArray[np.int64]  # (b,): 1 where an example became a support vector
 
     @classmethod
-    def empty(cls, b: int, room: int, machines: int, dtype: np.dtype) -> Part:
-        K, own, Z = np.empty((b, room), dtype), np.empty((b, b), dtype), aligned_empty((b, room), np.float64)
+    def empty(cls, b: int, room: int, machines: int, dtype: np.dtype, *, full: bool = False) -> Part:
+        """`full`: none of them can become a support vector."""
+        own = np.empty((b, 1 if full else b), dtype)
+        K, Z = np.empty((b, room), dtype), aligned_empty((b, room), np.float64)
         return cls(K, own, Z, np.empty((b, machines)), np.empty((b, machines)), np.empty(b, dtype=np.int64))
 
     def fits(self, room: int, machines: int, dtype: np.dtype) -> bool:
@@ -267,8 +269,12 @@ class Projected:
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, m = len(x), len(self)
         self._make_room(m + b)
-        part = Part.empty(b, len(self.L), self.machines, x.dtype)
-        fill_below(self.kernel, x, part.own)
+        full = self.budget is not None and m >= self.budget
+        part = Part.empty(b, len(self.L), self.machines, x.dtype, full=full)
+        if full:
+            part.own[:, 0] = self.kernel._diag(x)
+        else:
+            fill_below(self.kernel, x, part.own)
         if m:  # Z Lᵀ = K, all rows at once
             assert self.slots.rows is not None
             fill(self.kernel, x, self.slots.rows, part.K[:, :m])
