@@ -492,6 +492,23 @@ def test_one_by_one_a_learner_is_its_slow_twin(options, aggressive):
 
 
 @judging
+@pytest.mark.parametrize("budget", [5, 15])
+def test_chunks_on_a_full_support_know_how_long_each_example_is(budget):
+    X, y = stream(8, n=600)
+    kernel = RBF(gamma=0.5) + 0.2 * Linear()  # k(x, x) is not the same for all x
+    machine, twin = (
+        Projectron(kernel, aggressive=True, budget=budget),
+        SlowProjectron(kernel, aggressive=True, budget=budget),
+    )
+    feed(machine, X, y, 64, classes=[0, 1])
+    for x, label in zip(X, y, strict=True):
+        twin.learn(x, np.array([2.0 * label - 1]))
+    assert machine.n_mistakes_ == twin.mistakes
+    assert machine.n_updates_ > twin.mistakes + 30  # steps on margins, which depend on it
+    np.testing.assert_allclose(machine.decision_function(X), twin.decision(X)[:, 0], atol=1e-8)
+
+
+@judging
 @pytest.mark.parametrize(
     ("kernel", "scale"),
     [*itertools.product([Linear(), Polynomial(degree=2)], [1.0, 1e-9, 1e9]), (RBF(gamma=0.001), 1.0)],
