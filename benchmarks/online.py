@@ -135,7 +135,10 @@ def one_pass_table(rows: list[Row]) -> str:
 
 
 def one_by_one(dtype: type, repeats: int) -> list[Row]:
-    """A full budget of 500, d = 50: `learn_one` where nothing is to be learned, where something is, and as it comes."""
+    """A full budget of 500, d = 50: `learn_one` in a loop, and where nothing is to be learned, where something is.
+
+    For the latter two each call is timed, and the machine asked whether it has changed: colder caches, longer calls.
+    """
     rng = np.random.default_rng(5)
     X = rng.standard_normal((12_000, 50)).astype(dtype)
     y = ((X[:, 0] > 0) ^ (rng.random(len(X)) < 0.1)).astype(int)  # a tenth of the labels is wrong
@@ -149,7 +152,7 @@ def one_by_one(dtype: type, repeats: int) -> list[Row]:
             if len(machine.support_) < BUDGET:
                 raise SystemExit(f"{name} has not filled its budget: {len(machine.support_)} of {BUDGET}")
             spent, learned = timed_one_by_one(copy.deepcopy(machine), T, labels)
-            means = (spent.mean(), spent[~learned].mean(), spent[learned].mean())
+            means = (in_a_loop(copy.deepcopy(machine), T, labels), spent[~learned].mean(), spent[learned].mean())
             old = best.get(name, (np.inf,) * 4)
             best[name] = (*(min(a, float(b)) for a, b in zip(old, means, strict=False)), float(learned.mean()))
     found = []
@@ -161,6 +164,14 @@ def one_by_one(dtype: type, repeats: int) -> list[Row]:
             row("— something to learn", busy * 1e6, "µs"),
         ]
     return found
+
+
+def in_a_loop(machine: Any, T: np.ndarray, labels: list[int]) -> float:
+    """Seconds of a call."""
+    start = time.perf_counter()
+    for x, label in zip(T, labels, strict=True):
+        machine.learn_one(x, label)
+    return (time.perf_counter() - start) / len(T)
 
 
 def timed_one_by_one(machine: Any, T: np.ndarray, labels: list[int]) -> tuple[np.ndarray, np.ndarray]:
