@@ -383,8 +383,8 @@ def main() -> None:
     passes = one_pass(repeats=5)
     rows: list[Row] = []
     parts: tuple[Callable[[], list[Row]], ...] = (
-        lambda: one_by_one(np.float32, repeats=5),
-        lambda: one_by_one(np.float64, repeats=5),
+        lambda: one_by_one(np.float32, repeats=15),
+        lambda: one_by_one(np.float64, repeats=15),
         lambda: a_million(repeats=2),
         lambda: beside_river(repeats=2),
     )

@@ -91,9 +91,9 @@ struct Block {
 
 // A lower triangle in single precision, in panels of kTriangle rows that lie side by side, column after
 // column: panel g has the columns up to its last row, and begins at triangle_panel(g).
-constexpr int64_t kTriangle = 32;
+constexpr int64_t kTriangle = 16;
 constexpr int64_t kTriangleLanes = 16;  // floats of a vector at most
-constexpr int64_t kEstimateBlock = 32;  // columns that a product with it sums at a time: solve.h
+constexpr int64_t kEstimateBlock = 16;  // columns that a product with it sums at a time: solve.h
 constexpr int64_t triangle_panel(int64_t g) { return g * (g + 1) / 2 * kTriangle * kTriangle; }
 
 // What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of
@@ -112,8 +112,7 @@ struct Target {
   void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // solve.h
   void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
   void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* a);
-  void (*estimate)(const float* M, int64_t m, const float* k, float* z, double* squares);
-  void (*estimate_back)(const float* M, int64_t m, const float* z, float* sums, float* w);
+  void (*estimate)(const float* M, int64_t m, const float* k, float* z, double* squares, float* sums, float* w);
   void (*meet32)(const double* b, const float* k, int64_t m, double* sums);
   void (*meet64)(const double* b, const double* k, int64_t m, double* sums);
   int64_t (*smo32)(bool pairs, const float* K, const Block&, double tol, int64_t most, double* gap);  // smo.h

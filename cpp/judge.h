@@ -39,7 +39,7 @@ inline void settle(const double* L, int64_t cap, int64_t m, const double* waitin
 // below `least` may have become 0. Where k does not fit into floats, there is no end of doubt.
 struct Rough {
   std::vector<float> memory;
-  const float* z;
+  const float *z, *w;    // and M'z, where it was asked for
   double length, doubt;  // |z|, and the bound
 };
 
@@ -48,15 +48,16 @@ constexpr double kFloatLeast = std::numeric_limits<float>::min(), kFloatMost = 1
 
 inline int64_t whole_panels(int64_t m) { return (m + kTriangle - 1) / kTriangle * kTriangle; }
 
-template <class T> Rough estimate(const T* k, int64_t m, const float* M, double norm) {
+template <class T> Rough estimate(const T* k, int64_t m, const float* M, double norm, bool back = false) {
   const int64_t padded = whole_panels(m);
-  Rough rough{std::vector<float>(size_t(2 * padded), 0.0f), nullptr, 0, 0};
-  float *values = rough.memory.data(), *z = values + padded;
+  Rough rough{std::vector<float>(size_t(padded * (back ? 3 + kTriangleLanes : 2))), nullptr, nullptr, 0, 0};
+  float *values = rough.memory.data(), *z = values + padded, *w = back ? z + padded : nullptr;
   for (int64_t t = 0; t < m; ++t) values[t] = float(k[t]);
   double squares[2];  // of k, rounded, and of z
-  current_target().estimate(M, m, values, z, squares);
+  current_target().estimate(M, m, values, z, squares, back ? w + padded : nullptr, w);
   const double roundings = double(kEstimateBlock + m / kEstimateBlock + 8);
   rough.z = z;
+  rough.w = w;
   rough.length = std::sqrt(squares[1]);
   rough.doubt = norm * (roundings * kFloatUnit * std::sqrt(squares[0]) + double(m) * kFloatLeast);
   return rough;
@@ -137,7 +138,7 @@ template <class T> void score_roughly(const Judge& j, const T* k, double kxx, do
 
 // By A . k, for one machine that is not aggressive. M'(z + e) is off by M'e, which is at most |e| |z'| in the score of
 // an example with the projection z', and by its own roundings, behind[1]: for a column of M at most |M_j| |z| times
-// as many units as follow each other in `estimate_back`.
+// as many units as follow each other there (m / 4 for vectors of four).
 template <class T>
 Verdict judge_coefficients(const Judge& j, const T* k, double kxx, const double* y, double* F, double* steps) {
   double slack = 0;
@@ -146,19 +147,15 @@ Verdict judge_coefficients(const Judge& j, const T* k, double kxx, const double*
   *steps = 0.0;
   if (*y != *y || margin - slack > 0) return Verdict::kNothing;
   if (!(margin + slack < 0)) return Verdict::kInDoubt;
-  const Rough rough = estimate(k, j.m, j.M, j.norm);
+  const Rough rough = estimate(k, j.m, j.M, j.norm, true);
   const double least = positive(rough.length - rough.doubt);
   const bool full = j.m >= j.p.budget, within = positive(kxx - least * least) <= j.p.eta * j.p.eta;
   const double largest = j.norm * rough.length;  // |M'z| at most
   if (!(full || within) || !(largest < kFloatMost)) return Verdict::kInDoubt;
-  const int64_t padded = whole_panels(j.m);
-  std::vector<float> memory(size_t(padded * (kTriangleLanes + 1)), 0.0f);
-  float* w = memory.data();
-  current_target().estimate_back(j.M, j.m, rough.z, w + padded, w);
   *steps = *y;
   for (int64_t t = 0; t < j.m; ++t) {
     j.waiting[t] += *steps * double(k[t]);
-    j.waiting[j.cap + t] += *steps * double(w[t]);
+    j.waiting[j.cap + t] += *steps * double(rough.w[t]);
   }
   const double roundings = double(j.m / 4 + 16);
   j.behind[0] += std::fabs(*steps) * rough.doubt;

@@ -118,21 +118,24 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
 
 // z = M k in single precision, M a triangle in panels (engine.h), k and z padded to whole panels. Sums are
 // made of blocks of kEstimateBlock columns, so that few roundings follow each other. The squares |k|^2 and
-// |z|^2 go to squares[0] and [1].
-static void estimate(const float* M, int64_t m, const float* k, float* z, double* squares) {
+// |z|^2 go to squares[0] and [1]. Where `sums` (m padded, kTriangleLanes) is not null, w = M' z as well: a panel that
+// has given its part of z is still at hand.
+static void estimate(const float* M, int64_t m, const float* k, float* z, double* squares, float* sums, float* w) {
   typedef Simd<float>::V V;
   constexpr int kStep = kLanes<float>, kWidth = int(kTriangle) / kStep, kSums = kWidth > 4 ? 1 : 8 / kWidth;
   static_assert(kTriangle % kEstimateBlock == 0 && kEstimateBlock % kSums == 0, "blocks are whole");
+  static_assert(kTriangle % kStep == 0 && kStep <= kTriangleLanes && kTriangle % 4 == 0, "so are vectors");
   Wide kk = {}, zz = {};
   for (int64_t t = 0; t < m; t += kTriangle) {
     V total[kWidth] = {};
     const int64_t columns = t + kTriangle;
+    const float* panel = M;
     for (int64_t first = 0; first < columns; first += kEstimateBlock) {
       V sum[kSums][kWidth] = {};
       for (int64_t j = first; j < first + kEstimateBlock; j += kSums)
-#pragma GCC unroll 4
-        for (int s = 0; s < kSums; ++s, M += kTriangle)
 #pragma GCC unroll 8
+        for (int s = 0; s < kSums; ++s, M += kTriangle)
+#pragma GCC unroll 4
           for (int v = 0; v < kWidth; ++v) sum[s][v] += k[j + s] * load(M + v * kStep);
       for (int v = 0; v < kWidth; ++v) {
         for (int s = 1; s < kSums; ++s) sum[0][v] += sum[s][v];
@@ -145,30 +148,21 @@ static void estimate(const float* M, int64_t m, const float* k, float* z, double
       kk += kj * kj;
       zz += zj * zj;
     }
+    for (int64_t j = 0; sums && j < columns; j += 4, panel += 4 * kTriangle) {
+      V sum[4];
+#pragma GCC unroll 4
+      for (int s = 0; s < 4; ++s) sum[s] = j < t ? load(sums + (j + s) * kStep) : V{};  // or this is the first panel
+#pragma GCC unroll 4
+      for (int v = 0; v < kWidth; ++v)
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; ++s) sum[s] += total[v] * load(panel + s * kTriangle + v * kStep);
+#pragma GCC unroll 4
+      for (int s = 0; s < 4; ++s) store(sums + (j + s) * kStep, sum[s]);
+    }
   }
   squares[0] = sum_of(kk);
   squares[1] = sum_of(zz);
-}
-
-// w = M' z, from the last panel to the first: those that `estimate` has read last are still at hand. `sums` (m
-// padded, kTriangleLanes), zeros, is for the sums of each column, lane by lane.
-static void estimate_back(const float* M, int64_t m, const float* z, float* sums, float* w) {
-  typedef Simd<float>::V V;
-  constexpr int kStep = kLanes<float>, kWidth = int(kTriangle) / kStep;
-  static_assert(kStep <= kTriangleLanes, "there is room for every lane");
-  for (int64_t panel = (m - 1) / kTriangle; panel >= 0; --panel) {
-    const float* column = M + triangle_panel(panel);
-    const int64_t t = panel * kTriangle;
-    V at[kWidth];
-    for (int v = 0; v < kWidth; ++v) at[v] = load(z + t + v * kStep);
-    for (int64_t j = 0; j < t + kTriangle; ++j, column += kTriangle) {
-      V sum = load(sums + j * kStep);
-#pragma GCC unroll 8
-      for (int v = 0; v < kWidth; ++v) sum += at[v] * load(column + v * kStep);
-      store(sums + j * kStep, sum);
-    }
-  }
-  for (int64_t j = 0; j < m; ++j) {
+  for (int64_t j = 0; sums && j < m; ++j) {
     float sum = 0;
     for (int l = 0; l < kStep; ++l) sum += sums[j * kStep + l];
     w[j] = sum;

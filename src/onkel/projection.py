@@ -33,7 +33,7 @@ JUDGED_FROM = 128  # support vectors: a projection on fewer costs no more than a
 WELL_CONDITIONED, USUAL = 1e6, 1e15  # ‖L‖ ‖L⁻¹‖, and numbers, up to which single precision serves
 BETTER_CONDITIONED = 1e4  # so that a projection is not much longer than what is projected, rounding or not
 IN_DOUBT, NOTHING, WAITS = 0, 1, 2  # verdicts of cpp/judge.h
-PANEL = 32  # rows of a triangle that lie side by side: kTriangle of cpp/engine.h
+PANEL = 16  # rows of a triangle that lie side by side: kTriangle of cpp/engine.h
 NO_LIMIT = np.iinfo(np.int64).max
 
 

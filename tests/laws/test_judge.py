@@ -38,7 +38,7 @@ def support_of(rng, m, gamma=0.5, d=5):
 def doubt_of(inverse, k):
     """How far an estimate may be from what it stands for."""
     m = len(k)
-    return inverse.norm * (32 + m // 32 + 8) * UNIT * np.linalg.norm(k)
+    return inverse.norm * (16 + m // 16 + 8) * UNIT * np.linalg.norm(k)
 
 
 def judged(settings, L, inverse, k, kxx, B, y, dtype=np.float64, waiting=None, behind=None, by="projection"):
