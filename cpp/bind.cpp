@@ -307,13 +307,13 @@ template <class T> void bind_judge(nb::module_& m, const char* name) {
           },
           "kxx"_a, "y"_a.noconvert())
       .def(
-          "score",  // by the coefficients; NaN where its sign is in doubt
-          [](const Judge<T>& j, double kxx) {
+          "score",  // of kernel values K, by the coefficients; NaN where its sign is in doubt
+          [](const Judge<T>& j, In2<T> K, double kxx) {
             double F = 0, slack = 0;
-            onkel::score_roughly(j.now(), j.K.data(), kxx, &F, &slack);
+            onkel::score_roughly(j.now(), K.data(), kxx, &F, &slack);
             return std::fabs(F) > slack ? F : std::numeric_limits<double>::quiet_NaN();
           },
-          "kxx"_a)
+          "K"_a.noconvert(), "kxx"_a)
       .def(
           "by_coefficients",
           [](const Judge<T>& j, double kxx, In2<double> y) {

@@ -13,6 +13,7 @@ projected where that leaves a doubt; the steps of mistakes wait for each other u
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -165,14 +166,15 @@ class Projected:
     def scores(self, x: Rows) -> NDArray[np.float64]:
         """(n, machines); that of one example in single precision where steps wait and its sign is clear."""
         out = np.zeros((len(x), self.machines))
-        if self._judge is not None and len(x) == 1 and self._alpha is None and not self.aggressive:
-            assert self._one is not None
+        judge = self._judge
+        if judge is not None and len(x) == 1 and self._alpha is None and not self.aggressive:
             assert self.slots.rows is not None
-            self.kernel._gram_one(x, self.slots.rows, self._one.K)
-            out[0, 0] = self._judge.score(float(self.kernel._diag(x)[0]))
-            if not np.isnan(out[0, 0]):
+            values = np.empty((1, len(self)), dtype=x.dtype)
+            self.kernel._gram_one(x, self.slots.rows, values)
+            score = judge.score(values, float(self.kernel._diag(x)[0]))
+            if not math.isnan(score):
+                out[0, 0] = score
                 return out
-            out[0, 0] = 0.0
         if len(self):
             assert self.slots.rows is not None
             self.kernel._add_scores(x, self.slots.rows, np.ascontiguousarray(self.alpha.T), out)

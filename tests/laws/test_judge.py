@@ -598,7 +598,9 @@ def test_a_score_whose_sign_is_in_doubt_is_taken_exactly():
     machine, X, _ = learner_that_waits(False)
     learner = machine._learner
     row = prepare(machine.kernel_, X[:1])
+    room = learner._one.K.copy()
     rough, exact = learner.scores(row)[0], machine.decision_function(X[:1])
+    np.testing.assert_array_equal(learner._one.K, room)  # which is for learning: threads may predict at once
     assert 0 < abs(rough[0] - exact[0]) < 1e-5
     learner._alpha, learner.model = None, None
     learner.behind[0] = 1e3
