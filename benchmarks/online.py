@@ -385,7 +385,7 @@ def main() -> None:
     parts: tuple[Callable[[], list[Row]], ...] = (
         lambda: one_by_one(np.float32, repeats=15),
         lambda: one_by_one(np.float64, repeats=15),
-        lambda: a_million(repeats=2),
+        lambda: a_million(repeats=4),
         lambda: beside_river(repeats=2),
     )
     for part in parts:
