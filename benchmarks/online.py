@@ -380,7 +380,7 @@ def in_time_order_table(rows: list[Row], without: Row) -> str:
 def main() -> None:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     sgemm = [measure.gemm_rate(np.float32)]  # and again after each part: a machine that others use tells on itself
-    passes = one_pass(repeats=5)
+    passes = one_pass(repeats=10)
     rows: list[Row] = []
     parts: tuple[Callable[[], list[Row]], ...] = (
         lambda: one_by_one(np.float32, repeats=15),
