@@ -224,8 +224,13 @@ class Bounded:
         self.model = None
 
     def mark(self) -> Any:
-        """What `back_to` needs to undo all learning from now on."""
-        return parts_of(self)
+        """What `back_to` needs to undo all learning from now on.
+
+        Kernel values of the slots with each other are not copied: where learning is undone, they are computed again.
+        """
+        among, self.among = self.among, None
+        mark, self.among = parts_of(self), among
+        return mark
 
     def back_to(self, mark: Any) -> None:
         vars(self).update(mark)
@@ -340,11 +345,13 @@ class Bounded:
                 self.past.add_scores(self.kernel, x, self.past.coef, base)
         else:
             K, A, squares = np.empty((b, self.A.shape[1]), dtype=x.dtype), self.A, self.squares
-            if size:
-                assert self.slots.rows is not None
-                fill(self.kernel, x, self.slots.rows, K[:, :size])
+            rows = self.slots.rows
+            if rows is not None:
+                fill(self.kernel, x, rows, K[:, :size])
             if self.policy.needs_gram and self.among is None:
                 self.among = np.zeros((self.A.shape[1],) * 2, dtype=x.dtype)
+                if rows is not None:
+                    fill(self.kernel, rows, rows, self.among[:size, :size])
         holds = np.full(K.shape[1], -1, dtype=np.int64)
         return Memory(K, own, self.among, A, squares, holds, self.squared, self.state, self.places, self.random), base
 

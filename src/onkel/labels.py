@@ -86,6 +86,10 @@ class Labels:
 
     def index(self, y: NDArray, who: str) -> NDArray[np.intp]:
         """Labels → places in `found`, where new ones are added at the end, in order of appearance."""
+        if y.dtype.kind in "biuf" and y.dtype == self.classes.dtype and 0 < len(self.seen) == len(self.found):
+            at = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+            if (self.classes[at] == y).all():  # nothing new: they need not be sorted
+                return self.order[at]
         if self.dtype is None or self.dtype.kind in "US":
             self.dtype = y.dtype
         labels, first, inverse = np.unique(y, return_index=True, return_inverse=True)
