@@ -40,7 +40,9 @@ template <class T> void run_parallel(const Job<T>& job, int threads) {
   const int64_t bytes = scratch(target, job), step = share(target, job, threads);
   std::vector<std::unique_ptr<char[]>> memory;  // allocated here: a thread must not throw
   for (int i = 0; i < threads; ++i) memory.emplace_back(new char[size_t(bytes)]);
-  in_parallel((job.rows.n + step - 1) / step, threads, [&](int64_t chunk, int thread) {
+  const int64_t turns = (job.rows.n + step - 1) / step;
+  in_parallel(turns, threads, [&](int64_t turn, int thread) {
+    const int64_t chunk = job.below ? turns - 1 - turn : turn;  // the longest first
     const int64_t end = (chunk + 1) * step;
     run(target, job, chunk * step, end < job.rows.n ? end : job.rows.n, memory[size_t(thread)].get());
   });

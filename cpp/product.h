@@ -164,13 +164,25 @@ template <class T> static void exact_distances(const Rows<T>& rows, int64_t i, c
   for (int v = 0; v < kPer; ++v) store(out + v * kLanes<T>, sum[v]);
 }
 
-// Takes again those of a row's distances that lost their digits.
+// Takes again those of a row's distances that lost their digits. Where rows and support are the same points, one of
+// them is the row's distance to itself, which is 0, and most often there is no other.
 template <class T>
-static __attribute__((noinline)) void repair_row(const Job<T>& job, int64_t i, const T* b, T start_x, const T* start_z, T* values) {
+static __attribute__((noinline)) void repair_row(const Job<T>& job, int64_t i, int64_t column, T start_x, const T* start_z,
+                                                 T* values) {
+  const int64_t itself = job.below ? i - column : -1;
+  bool lost[kPanel<T>], others = itself < 0 || itself >= kPanel<T>;
+  for (int j = 0; j < kPanel<T>; ++j) {
+    lost[j] = !(values[j] < kNear<T> * start_x + kNear<T> * start_z[j]);
+    others |= lost[j] && j != itself;
+  }
+  if (!others) {
+    values[itself] = T(-0.0);
+    return;
+  }
   alignas(64) T exact[kPanel<T>];
-  exact_distances(job.rows, i, job.panels, b, exact);
+  exact_distances(job.rows, i, job.panels, job.panels.values + column * job.panels.depth, exact);
   for (int j = 0; j < kPanel<T>; ++j)
-    if (!(values[j] < kNear<T> * start_x + kNear<T> * start_z[j])) values[j] = T(-0.5) * exact[j];
+    if (lost[j]) values[j] = T(-0.5) * exact[j];
 }
 
 // ---------------------------------------------------------------- finish
@@ -192,7 +204,6 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
   const Function map(job.params);
-  const T* b = job.panels.values + tile.panel * job.panels.depth * kPanel<T>;
   const T* aux_z = job.panels.aux ? job.panels.aux + tile.panel * kPanel<T> : nullptr;
   const int64_t column = tile.panel * kPanel<T>, left = job.panels.m - column;
   V weight[kPer], near[kPer];
@@ -207,7 +218,7 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
       bool repair = false;
 #pragma GCC unroll 8
       for (int v = 0; v < kPer; ++v) repair |= any_not_less(load(values + v * kLanes<T>), near_x + near[v]);
-      if (__builtin_expect(repair, 0)) repair_row(job, tile.first + r, b, tile.aux_x[r], aux_z, values);
+      if (__builtin_expect(repair, 0)) repair_row(job, tile.first + r, column, tile.aux_x[r], aux_z, values);
     }
     V k[kPer];
 #pragma GCC unroll 8

@@ -250,7 +250,7 @@ class Bounded:
     def _chunk_of(self, x: Rows) -> int:
         """Of how many rows a part is best: few, unless each part's products have to start a second thread."""
         others = max(SMALL_CHUNK, self.A.shape[1])  # with itself and with the slots
-        few = isinstance(x, VectorRows) and is_small(SMALL_CHUNK, others, x.n_features)
+        few = isinstance(x, VectorRows) and is_small(SMALL_CHUNK * others, x.n_features, x.dtype)
         return SMALL_CHUNK if few else CHUNK
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:

@@ -10,12 +10,20 @@ from hypothesis import strategies as st
 from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, seeds, shapes, vector_kernels
 
 import onkel.kernels.rows
+import onkel.kernels.vector
 from onkel._core import simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, expand, prepare
 from onkel.kernels.tiles import add_scores, fill, fill_below
 from onkel.kernels.vector import RIGHTS
 
 tiles = st.one_of(st.none(), st.tuples(st.integers(1, 50), st.integers(1, 50)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def products_of_any_size_are_shared_among_threads():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onkel.kernels.vector, "SMALL_PRODUCT", 0)
+        yield
 
 
 @given(kernels, shapes, seeds, tiles, st.integers(0, 3))
@@ -132,6 +140,7 @@ def test_the_density_is_seen():
 def test_below_the_diagonal_a_gram_matrix_is_the_whole_one(kernel, n, store, simd_path):
     for d, density, dtype in ((20, 1.0, np.float32), (20, 0.1, np.float64), (3, 1.0, np.float64)):
         X = draw_points(kernel, n, d, 0, density=density).astype(dtype)
+        X[1::9], X[7::9] = X[: len(X[1::9])], X[6::9][: len(X[7::9])]  # some rows twice, far from each other and near
         whole, below = np.full((2, n, n), np.nan, dtype=dtype)  # what is left out shows
         with simd(simd_path):
             rows = prepare(kernel, store(X))

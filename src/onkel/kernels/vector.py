@@ -39,8 +39,8 @@ __all__ = [
 
 # Up to this many features a squared distance is taken directly, Σ(x − z)²: exact, and as fast.
 DIRECT_FEATURES = 8
-# Multiply-adds below which a second thread costs more than it brings (about 50 µs of work).
-SMALL_PRODUCT = 1 << 21
+# Bytes of multiply-adds below which a second thread costs more than it brings (about 0.3 ms of work).
+SMALL_PRODUCT = 1 << 25
 ONE = np.ones(1)  # k(x, x) of one row under a stationary kernel
 ONE.flags.writeable = False
 RIGHTS = (_native.Right32, _native.Right64)  # right-hand sides of products
@@ -95,9 +95,9 @@ def _inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values != 0)
 
 
-def is_small(n: int, m: int, n_features: int) -> bool:
-    """Whether a product of n rows with m is done by one thread; a value's map counts as 16 multiply-adds."""
-    return n * m * (n_features + 16) <= SMALL_PRODUCT
+def is_small(values: int, n_features: float, dtype: np.dtype) -> bool:
+    """Whether so many kernel values are computed by one thread; a value's map counts as 16 multiply-adds."""
+    return values * (n_features + 16) * dtype.itemsize <= SMALL_PRODUCT
 
 
 def product(
@@ -117,7 +117,10 @@ def product(
     n, d = len(x), x.n_features
     sparse = d >= form.sparse_from and x.is_sparse()
     right = z.keep((form, sparse), lambda: _right(form, z, sparse))
-    threads = 1 if n == 1 or is_small(n, len(z), d) else thread_count()
+    threads = 1
+    if n > 1:
+        values, features = n * len(z), x.csr().data.size / n if sparse else d
+        threads = 1 if is_small(values // 2 if below else values, features, x.dtype) else thread_count()
     aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # of a dense single row the core makes it itself
     if sparse:
         right.csr(*x.csr(), d, aux, A, scores, gram, below, threads)
