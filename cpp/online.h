@@ -22,6 +22,15 @@ enum class Rule : int {
 };
 enum class Policy : int { kGrow = 0, kOldest = 1, kRandom = 2, kForgetron = 3, kBasicForgetron = 4, kReplace = 5, kCount = 6 };
 
+// Rows of the chunk that have moved into slots while the columns of these, in K and `among`, are still those of the
+// rows before them. A column lies in as many cache lines as it has values: so they are written a few side by side,
+// and until then only where they are looked at.
+struct Newcomers {
+  static constexpr int kMost = 16;
+  int count = 0;
+  int64_t slot[kMost], row[kMost];  // in the order in which they came: of two in one slot the last counts
+};
+
 template <class T> struct Memory {
   int64_t b, c, cap;     // rows of the chunk, machines, slots
   T* K;                  // (b, cap): chunk with slots; columns change as slots do
@@ -36,6 +45,7 @@ template <class T> struct Memory {
   double* squared;                          // (c): |f|^2 of each machine, for the basic Forgetron
   int64_t *size, *head;
   uint64_t* random;
+  Newcomers newcomers = {};
 };
 
 struct Settings {
@@ -87,17 +97,38 @@ inline double step_of(const Settings& s, double f, double y, double sq_norm, dou
 
 // ---------------------------------------------------------------- policies: a slot for the example
 
+// Row i of the chunk meets the newcomers: its kernel values are those with today's slots.
+template <class T> void meet_newcomers(Memory<T>& m, int64_t i) {
+  const Newcomers& who = m.newcomers;
+  for (int n = 0; n < who.count; ++n) m.K[i * m.cap + who.slot[n]] = m.own[i * m.b + who.row[n]];
+}
+// Slot r does. The newcomers' own rows of `among` are up to date.
+template <class T> void introduce_newcomers(Memory<T>& m, int64_t r) {
+  const Newcomers& who = m.newcomers;
+  for (int n = 0; n < who.count; ++n) m.among[r * m.cap + who.slot[n]] = m.among[who.slot[n] * m.cap + r];
+}
+// All slots do, and all rows after i: they are newcomers no more.
+template <class T> void settle_newcomers(Memory<T>& m, int64_t i) {
+  for (int64_t l = i + 1; l < m.b; ++l) meet_newcomers(m, l);
+  for (int64_t r = 0; m.among && r < *m.size; ++r) introduce_newcomers(m, r);
+  m.newcomers.count = 0;
+}
+
 // Row i of the chunk moves into a slot with these steps. This and all policies give back the slot.
 template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
   for (int64_t o = 0; o < m.c; ++o) m.A[o * m.cap + slot] = steps[o] / *m.scale;
-  if (m.among) {  // before the column below is written
-    const T* row = m.K + i * m.cap;
-    for (int64_t j = 0; j < *m.size; ++j) m.among[slot * m.cap + j] = m.among[j * m.cap + slot] = row[j];
-    m.among[slot * m.cap + slot] = m.own[i * m.b + i];
-  }
-  for (int64_t l = i + 1; l < m.b; ++l) m.K[l * m.cap + slot] = m.own[l * m.b + i];
   m.squares[slot] = double(m.own[i * m.b + i]);
   m.holds[slot] = i;
+  Newcomers& others = m.newcomers;
+  if (m.among) {
+    const T* row = m.K + i * m.cap;
+    for (int n = 0; n < others.count; ++n) m.among[others.slot[n] * m.cap + slot] = row[others.slot[n]];
+    for (int64_t j = 0; j < *m.size; ++j) m.among[slot * m.cap + j] = row[j];
+    m.among[slot * m.cap + slot] = m.own[i * m.b + i];
+  }
+  others.slot[others.count] = slot;
+  others.row[others.count++] = i;
+  if (others.count == Newcomers::kMost) settle_newcomers(m, i);
   return slot;
 }
 
@@ -137,6 +168,7 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   *m.M += erred;
   const bool full = *m.size == m.cap, basic = s.policy == Policy::kBasicForgetron;
   const int64_t r = *m.head;
+  if (full) introduce_newcomers(m, r);
   double weight = 0, k = 0, margin = 0, longest = 0;  // of r: sigma, machines, sum y f'; the largest |f'|^2
   for (int64_t o = 0; o < m.c; ++o) {
     if (basic) {
@@ -215,6 +247,7 @@ int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const doub
     const double eta = s.root_schedule ? s.eta / std::sqrt(double(t + i + 1)) : s.eta;
     const double kxx = double(m.own[i * m.b + i]);
     bool any = false;
+    meet_newcomers(m, i);
     for (int64_t o = 0; o < m.c; ++o) {
       const double past = m.base ? m.base[i * m.c + o] * *m.spread : 0.0;
       F[o] = *m.scale * (past + dot(m.A + o * m.cap, m.K + i * m.cap, *m.size)) + offset[o];
@@ -242,6 +275,7 @@ int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const doub
     }
     if (*m.scale < kSmallScale) settle_scale(m);
   }
+  settle_newcomers(m, m.b);
   return taken;
 }
 

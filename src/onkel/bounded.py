@@ -23,15 +23,13 @@ from onkel.budget import Example, Memory, Policy
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, VectorRows
 from onkel.kernels.tiles import fill, fill_below
-from onkel.kernels.vector import is_small
 from onkel.ledger import Window
 from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
 from onkel.support import GrowingRows, Support, joined
 
 __all__ = ["ONE", "Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
 
-CHUNK = 512  # rows that are learned on one set of kernel values,
-SMALL_CHUNK = 256  # where their products are small
+CHUNK = 512  # rows that are learned on one set of kernel values
 ONE = np.ones(1)  # the weight of an example that has none
 SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
 
@@ -245,13 +243,7 @@ class Bounded:
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
-        return in_parts(self._chunk_of(x), self._learn, x, as_targets(y), w, numbers)
-
-    def _chunk_of(self, x: Rows) -> int:
-        """Of how many rows a part is best: few, unless each part's products have to start a second thread."""
-        others = max(SMALL_CHUNK, self.A.shape[1])  # with itself and with the slots
-        few = isinstance(x, VectorRows) and is_small(SMALL_CHUNK * others, x.n_features, x.dtype)
-        return SMALL_CHUNK if few else CHUNK
+        return in_parts(CHUNK, self._learn, x, as_targets(y), w, numbers)
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, budget = len(x), self.policy.budget

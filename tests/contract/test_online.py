@@ -602,7 +602,6 @@ def refusing(limit):
 def in_small_parts(monkeypatch):
     for module in (onkel.bounded, onkel.projection, onkel.lasvm):
         monkeypatch.setattr(module, "CHUNK", 4)
-    monkeypatch.setattr(onkel.bounded, "SMALL_CHUNK", 4)
 
 
 @every

@@ -95,11 +95,6 @@ def _inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values != 0)
 
 
-def is_small(values: int, n_features: float, dtype: np.dtype) -> bool:
-    """Whether so many kernel values are computed by one thread; a value's map counts as 16 multiply-adds."""
-    return values * (n_features + 16) * dtype.itemsize <= SMALL_PRODUCT
-
-
 def product(
     form: Form,
     x: VectorRows,
@@ -119,8 +114,9 @@ def product(
     right = z.keep((form, sparse), lambda: _right(form, z, sparse))
     threads = 1
     if n > 1:
-        values, features = n * len(z), x.csr().data.size / n if sparse else d
-        threads = 1 if is_small(values // 2 if below else values, features, x.dtype) else thread_count()
+        values, features = n * len(z) / (2 if below else 1), x.csr().data.size / n if sparse else d
+        if values * (features + 16) * x.dtype.itemsize > SMALL_PRODUCT:  # a value's map counts as 16 features
+            threads = thread_count()
     aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # of a dense single row the core makes it itself
     if sparse:
         right.csr(*x.csr(), d, aux, A, scores, gram, below, threads)
