@@ -142,7 +142,7 @@ def _is_quick(x: Rows, columns: int) -> bool:
 def _slabs(x: Rows, columns: int, *, most: int | None = None, tile: int | None = None) -> Iterator[tuple[slice, Rows]]:
     """The rows in slabs that take SLAB_SECONDS with so many support vectors."""
     if tile is None:
-        if most is None and _is_quick(x, columns):
+        if (most is None or len(x) <= most) and _is_quick(x, columns):
             yield slice(0, len(x)), x
             return
         work = SLAB_SECONDS * RATES[simd_target()] * thread_count()
