@@ -275,7 +275,7 @@ int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const doub
     }
     if (*m.scale < kSmallScale) settle_scale(m);
   }
-  settle_newcomers(m, m.b);
+  settle_newcomers(m, m.b - 1);
   return taken;
 }
 

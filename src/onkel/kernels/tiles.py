@@ -107,10 +107,8 @@ def _gram_columns(x: GramRows, Z: Any, name: str) -> GramRows:
 
 
 def _work(rows: Rows) -> float:
-    """Roughly the multiply-adds of one kernel value with these rows, 16 of them for its map."""
-    if not isinstance(rows, VectorRows):
-        return 32.0
-    return 16.0 + rows.stored_values.size / len(rows)
+    """Roughly the multiply-adds of one kernel value with these rows."""
+    return rows.work() if isinstance(rows, VectorRows) else 32.0
 
 
 def row_bytes(rows: Rows) -> int:

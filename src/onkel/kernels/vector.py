@@ -112,11 +112,9 @@ def product(
     n, d = len(x), x.n_features
     sparse = d >= form.sparse_from and x.is_sparse()
     right = z.keep((form, sparse), lambda: _right(form, z, sparse))
-    threads = 1
-    if n > 1:
-        values, features = n * len(z) / (2 if below else 1), x.csr().data.size / n if sparse else d
-        if values * (features + 16) * x.dtype.itemsize > SMALL_PRODUCT:  # a value's map counts as 16 features
-            threads = thread_count()
+    values = n * len(z) / (2 if below else 1)
+    small = n == 1 or values * x.work(sparse=sparse) * x.dtype.itemsize <= SMALL_PRODUCT
+    threads = 1 if small else thread_count()
     aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # of a dense single row the core makes it itself
     if sparse:
         right.csr(*x.csr(), d, aux, A, scores, gram, below, threads)
@@ -156,7 +154,7 @@ class VectorKernel(Kernel):
 
     def _cost(self, x: Rows) -> float:
         assert isinstance(x, VectorRows)
-        return 16.0 + x.stored_values.size / len(x) if self._fused else math.inf
+        return x.work() if self._fused else math.inf
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
