@@ -11,7 +11,6 @@ Here estimators and their rows come in, and are turned into numbers. What follow
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -22,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from onkel import gram
 from onkel.checks import check_integer, check_number, check_weights
 from onkel.conflicts import conflicts
-from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError, warn
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
 from onkel.margin import max_margin
@@ -251,10 +250,9 @@ def check_gram(rows: GramRows, who: str) -> bool | None:
         return None
     psd = gram.check(K).psd
     if not psd:
-        warnings.warn(
+        warn(
             f"{who}: the precomputed Gram matrix is not positive semi-definite, so no theorem on the mistakes holds. "
             "onkel.gram.nearest_psd(K) repairs it.",
-            stacklevel=6,
         )
     return psd
 

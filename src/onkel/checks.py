@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 
-__all__ = ["check_finite", "check_integer", "check_matrix", "check_number", "check_square", "check_weights"]
+__all__ = [
+    "check_finite",
+    "check_integer",
+    "check_matrix",
+    "check_number",
+    "check_sample_weight",
+    "check_square",
+    "check_weights",
+]
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -132,6 +140,22 @@ def check_weights(A: Any, m: int, *, name: str = "A", who: str) -> NDArray[np.fl
     if array.size:
         check_finite(array, name, who)
     return array
+
+
+def check_sample_weight(sample_weight: Any, n: int, who: str) -> NDArray[np.float64]:
+    """One weight for each of n rows as a new array; a number is the weight of all."""
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise KindError(f"{who}: sample_weight must hold numbers; {error}.") from error
+    if weights.ndim == 0:
+        weights = np.full(n, weights)
+    if weights.ndim != 1:
+        raise ShapeError(f"{who}: Sample weights must be 1D array or scalar; got shape {weights.shape}.")
+    if len(weights) != n:
+        raise ShapeError(f"{who}: sample_weight.shape == {weights.shape}, expected {(n,)}!")
+    check_finite(weights, "sample_weight", who)
+    return weights
 
 
 def check_number(

@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from onkel._core import _native
 from onkel.bounds import check_gram
+from onkel.checks import check_sample_weight
 from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimator import KernelParams
 from onkel.kernels import Kernel, Linear, Precomputed, prepare
@@ -111,13 +112,13 @@ class Entrance(KernelParams, BaseEstimator):  # type: ignore[misc]
 
     def _sample_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64]:
         """What scales each example's step."""
-        weights = np.ones(n)
-        if sample_weight is not None:
-            if not np.asarray(sample_weight).any():
-                raise ValuesError(f"{self._who}: sample_weight must have a positive weight; got zeros only.")
-            weights = np.array(_check_sample_weight(sample_weight, weights, dtype=np.float64))
-            if weights.min() < 0:
-                raise ValuesError(f"{self._who}: sample_weight must be >= 0; got {weights.min():g}.")
+        if sample_weight is None:
+            return np.ones(n)
+        weights = check_sample_weight(sample_weight, n, self._who)
+        if not weights.any():
+            raise ValuesError(f"{self._who}: sample_weight must have a positive weight; got zeros only.")
+        if weights.min() < 0:
+            raise ValuesError(f"{self._who}: sample_weight must be >= 0; got {weights.min():g}.")
         return weights
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""Errors, as one tree, and warnings that point at the user's own line.
 
     OnkelError
     ├── InputError (ValueError)      the data or a parameter cannot be used
@@ -13,6 +13,9 @@ Every message says what was expected, what came, and what to do.
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,3 +57,14 @@ class GramError(InputError):
 
 class KindError(OnkelError, TypeError):
     """The wrong kind of object or dtype."""
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns, and names as the place the line outside onkel that made the call."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from onkel.conflicts import conflicts
-from onkel.errors import ParameterError
+from onkel.errors import ParameterError, warn
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, VectorRows
 
@@ -64,9 +63,8 @@ def warn_of_conflicts(rows: Rows, y: NDArray, who: str) -> None:
         return
     count = len(conflicts(rows, y))
     if count:
-        warnings.warn(
+        warn(
             f"{who}: {count} row(s) are equal to another row with another label. No kernel can separate these, so "
             "training cannot end without a mistake; it stopped after max_iter epochs.",
             ConvergenceWarning,
-            stacklevel=4,
         )

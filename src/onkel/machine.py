@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
@@ -13,14 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from onkel import smo
 from onkel._core import thread_count, threads
 from onkel.bounds import check_symmetric
-from onkel.checks import check_integer, check_number
+from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.door import OwnKernel
-from onkel.errors import KindError, ParameterError, ValuesError
+from onkel.errors import KindError, ParameterError, ValuesError, warn
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.given import Custom
 from onkel.kernels.rows import GramRows, Rows
@@ -80,13 +79,12 @@ class SupportVectorMachine(OwnKernel):
         """Weights; those that are not positive are 0: the rows are absent, as in LIBSVM."""
         if sample_weight is None:
             return np.ones(n)
-        given = np.asarray(sample_weight, dtype=np.float64)
-        if not (given > 0).any():
+        weights = check_sample_weight(sample_weight, n, self._who)
+        if not (weights > 0).any():
             raise ValuesError(
                 f"Invalid input - all samples have zero or negative weights. {self._who} needs a positive one."
             )
-        checked = _check_sample_weight(given, np.ones(n), dtype=np.float64)
-        positive: NDArray[np.float64] = np.maximum(checked, 0.0)
+        positive: NDArray[np.float64] = np.maximum(weights, 0.0)
         return positive
 
     def _resolve(self, rows: Rows) -> Kernel:
@@ -137,11 +135,10 @@ class SupportVectorMachine(OwnKernel):
             return
         by_steps = 0 <= self.max_iter <= max(s.steps for s in solutions if not s.converged)
         limit = f"max_iter={self.max_iter}" if by_steps else f"time_limit={self.time_limit}"
-        warnings.warn(
+        warn(
             f"Solver terminated early ({limit}).  Consider pre-processing your data with StandardScaler or "
             "MinMaxScaler.",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
     # ---------------------------------------------------------------- what was found

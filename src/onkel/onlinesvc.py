@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
+from onkel.errors import warn
 from onkel.inslots import InSlotsClassifier
 from onkel.kernels.rows import Rows
 from onkel.lasvm import Lasvm
@@ -120,11 +120,10 @@ class OnlineSVC(InSlotsClassifier):
         """
         check_is_fitted(self, "_learner")
         if not self._learner.finish():
-            warnings.warn(
+            warn(
                 f"{self._who}: finish stopped before all pairs were within tol={self.tol:g}; what is kept leaves a "
                 f"gap of at most {self.dual_gap_.max():g}. Use a larger tol, or scale the features.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 

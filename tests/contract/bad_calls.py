@@ -95,7 +95,7 @@ BAD_CALLS = {
     "nan weight": (
         lambda m, X, y: m.fit(X, y, sample_weight=np.full(len(X), np.nan)),
         ValueError,
-        "Input sample_weight contains NaN",
+        "sample_weight must be finite; got",
     ),
     "long x": (
         lambda m, X, y: m.learn_one([1.0, 2.0, 3.0], some(y, 1)),

@@ -62,7 +62,7 @@ def _of(path: str, value: Any) -> Iterator[str]:
 def _signature(function: Any) -> str:
     signature = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return re.sub(r"=\(Theorem\(.*\)\)", "=…", str(inspect.Signature(bare)))
+    return re.sub(r"=\(Theorem\(.*\)\)(?=\))", "=…", str(inspect.Signature(bare)))
 
 
 def _fitted(entry: registry.Entry) -> list[str]:
