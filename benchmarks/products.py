@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-import onkel.kernels.rows
+import onkel.kernels.vectors
 from onkel.kernels import RBF, Polynomial, expand
 
 Row = dict[str, Any]
@@ -161,12 +161,12 @@ def sparse(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]:
     kernel = RBF(gamma=0.01)
 
     def dense_path() -> np.ndarray:
-        limit = onkel.kernels.rows.SPARSE_BELOW
-        onkel.kernels.rows.SPARSE_BELOW = 0.0
+        limit = onkel.kernels.vectors.SPARSE_BELOW
+        onkel.kernels.vectors.SPARSE_BELOW = 0.0
         try:
             return expand(kernel, Td, Sd, A)
         finally:
-            onkel.kernels.rows.SPARSE_BELOW = limit
+            onkel.kernels.vectors.SPARSE_BELOW = limit
 
     same(expand(kernel, T, S, A), dense_path(), 1e-15)
     same(expand(kernel, Td, Sd, A), dense_path(), 1e-15)

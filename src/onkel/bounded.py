@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from onkel._core import _native
 from onkel.budget import Example, Memory, Policy
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows, VectorRows
+from onkel.kernels.rows import Rows, joined
 from onkel.kernels.tiles import fill, fill_below
+from onkel.kernels.vectors import GrowingRows, VectorRows
 from onkel.ledger import Window
 from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
-from onkel.support import GrowingRows, Support, joined
+from onkel.support import Support
 
 __all__ = ["ONE", "Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
 

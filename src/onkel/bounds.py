@@ -23,7 +23,8 @@ from onkel.checks import check_integer, check_number, check_weights
 from onkel.conflicts import conflicts
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError, warn
 from onkel.kernels import Kernel, Linear, expand, prepare
-from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
+from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.vectors import VectorRows
 from onkel.margin import max_margin
 from onkel.theorem import SHOWN, TOLERANCE, Certificate, Floats, certify, count, together, uncertified, why_not
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
+from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.vectors import VectorRows
 
 __all__ = ["conflicts"]
 

@@ -23,7 +23,8 @@ from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimator import KernelParams
 from onkel.kernels import Kernel, Linear, Precomputed, prepare
 from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
-from onkel.kernels.rows import GramRows, Rows, VectorRows
+from onkel.kernels.rows import GramRows, Rows
+from onkel.kernels.vectors import VectorRows
 from onkel.passes import Run, run_epochs
 from onkel.snapshot import Snapshots
 

@@ -31,9 +31,10 @@ from onkel._core import _native, thread_count, threads
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores, fill, row_bytes
+from onkel.kernels.vectors import grows
 from onkel.ledger import Ledger
 from onkel.pending import PANEL, Pending
-from onkel.support import Support, grows
+from onkel.support import Support
 
 __all__ = ["Epochs", "Online"]
 

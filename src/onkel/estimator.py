@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from onkel.conflicts import conflicts
 from onkel.errors import ParameterError, warn
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows, VectorRows
+from onkel.kernels.rows import Rows
+from onkel.kernels.vectors import VectorRows
 
 __all__ = ["KernelParams", "left_as_it_was", "warn_of_conflicts"]
 

@@ -28,7 +28,8 @@ from onkel.errors import GramError, KindError, ParameterError, ShapeError, Value
 from onkel.estimator import KernelParams, left_as_it_was
 from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare
-from onkel.kernels.rows import ObjectRows, Rows, VectorRows
+from onkel.kernels.rows import ObjectRows, Rows
+from onkel.kernels.vectors import VectorRows
 
 __all__ = ["EigenMap", "PolynomialMap"]
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from onkel.bounded import Slots
 from onkel.kernels import Kernel
-from onkel.kernels.rows import GramRows, Rows, VectorRows
+from onkel.kernels.rows import GramRows, Rows, joined
 from onkel.kernels.tiles import BLOCK_BYTES, fill
-from onkel.support import GrowingRows, joined
+from onkel.kernels.vectors import GrowingRows, VectorRows
 
 __all__ = ["KeptRows", "KernelRows"]
 

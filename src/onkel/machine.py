@@ -21,7 +21,7 @@ from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.door import OwnKernel
 from onkel.errors import KindError, ParameterError, ValuesError, warn
 from onkel.kernels import Kernel, Linear
-from onkel.kernels.given import Custom
+from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
 from onkel.model import support_data
 from onkel.progress import progress_bar

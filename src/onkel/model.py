@@ -19,8 +19,9 @@ from onkel._core import _native
 from onkel.checks import check_integer
 from onkel.errors import ShapeError
 from onkel.kernels import Kernel, prepare
-from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
+from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.tiles import add_scores, fill
+from onkel.kernels.vectors import VectorRows
 
 __all__ = ["Contribution", "Expansion", "OneVsOne", "Vote", "support_data"]
 

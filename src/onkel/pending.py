@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.kernels.rows import Rows, VectorRows
-from onkel.support import GrowingRows, grows, joined
+from onkel.kernels.rows import Rows, joined
+from onkel.kernels.vectors import GrowingRows, VectorRows, grows
 
 __all__ = ["PANEL", "Pending"]
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel.kernels.rows import Rows, VectorRows
+from onkel.kernels.rows import Rows
+from onkel.kernels.vectors import VectorRows
 from onkel.ledger import Ledger
 
 __all__ = ["Primal"]

@@ -44,8 +44,9 @@ from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows, VectorRows
+from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores, fill
+from onkel.kernels.vectors import VectorRows
 
 __all__ = ["Limits", "Problem", "Solution", "feasible", "solve"]
 

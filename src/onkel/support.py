@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import PANEL_BYTES, _native, aligned, aligned_zeros
 from onkel.kernels import Kernel
-from onkel.kernels.rows import FEW_FEATURES, GramRows, ObjectRows, Panels, Rows, VectorRows
+from onkel.kernels.rows import Rows, joined
 from onkel.kernels.tiles import add_scores
-from onkel.kernels.vector import refreshed
+from onkel.kernels.vectors import GrowingRows, VectorRows
 
-__all__ = ["GrowingRows", "Support", "grows", "joined"]
+__all__ = ["Support"]
 
 
 class Support:
@@ -146,110 +145,3 @@ class Support:
 
     def all_rows(self) -> Rows | None:
         return joined(self.blocks) if self.blocks else None
-
-
-class GrowingRows(VectorRows):
-    """Dense rows with room for more, at first for `room`; norms and panels grow with them."""
-
-    def __init__(self, n_features: int, dtype: np.dtype, room: int = 0) -> None:
-        width = PANEL_BYTES // dtype.itemsize
-        room = -(-room // width) * width
-        self._room = np.empty((room, n_features), dtype=dtype)
-        super().__init__(self._room[:0])
-        self._norms = np.empty(room)
-        self._values = aligned_zeros((room // width, n_features, width), dtype)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_dense": len(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._dense = self._room[: state["_dense"]]
-
-    def __getitem__(self, index: slice | NDArray) -> VectorRows:
-        """Some rows; a slice of whole panels shares them, until the rows change."""
-        some, width = super().__getitem__(index), self._values.shape[2]
-        if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
-            if step == 1 and start < stop and start % width == 0 and (stop % width == 0 or stop == len(self)):
-                shared = Panels(self._values[start // width : -(-stop // width)], stop - start, None, None)
-                some._kept["panels", False] = some._kept["panels", True] = shared
-        return some
-
-    def append(self, s: VectorRows) -> None:
-        self.put(np.arange(len(self), len(self) + len(s)), s)
-
-    def put(self, slots: NDArray[np.int64], s: VectorRows) -> None:
-        """Rows move into places, of which those past the end come in order."""
-        old, new, width = len(self), max(len(self), int(slots.max()) + 1), self._values.shape[2]
-        if new > len(self._room):
-            size = -(-max(64, 2 * len(self._room), new) // width) * width
-            self._room = np.concatenate([self.dense(), np.empty((size - old, self.n_features), dtype=self.dtype)])
-            self._norms = np.concatenate([self._norms[:old], np.empty(size - old)])
-            values = aligned_zeros((size // width, self.n_features, width), self.dtype)
-            values[: len(self._values)] = self._values
-            self._values = values
-        self._room[slots], self._norms[slots] = s.dense(), s.squared_norms()
-        if len(slots) > width and slots[0] == old == new - len(slots):  # many at the end: whole panels at once
-            first = old // width
-            _native.pack_dense(self._room[first * width : new], self._values[first : -(-new // width)])
-        else:
-            self._values[slots // width, :, slots % width] = s.dense()
-        self._dense = self._room[:new]
-        self._kept.clear()
-
-    def put_one(self, slot: int, s: VectorRows) -> None:
-        """The same for one row, fast where the place is there already."""
-        if slot >= len(self):
-            self.put(np.array([slot]), s)
-            return
-        x = s.dense()
-        _native.place_row(x, slot, self._room, self._norms, self._values)
-        self._kept = refreshed(self._kept, slot, x)
-
-    def copy(self) -> GrowingRows:
-        """The same rows in memory of their own."""
-        twin = GrowingRows(self.n_features, self.dtype)
-        twin._room, twin._norms, twin._values = self._room.copy(), self._norms.copy(), aligned(self._values)
-        twin._dense = twin._room[: len(self)]
-        return twin
-
-    def truncate(self, size: int) -> None:
-        """Forgets the rows from `size` on."""
-        whole, part = divmod(size, self._values.shape[2])
-        if size < len(self):
-            self._values[whole, :, part:] = 0
-            self._values[whole + 1 : -(-len(self) // self._values.shape[2])] = 0
-        self._dense = self._room[:size]
-        self._kept.clear()
-
-    def forget(self, count: int) -> None:
-        """Forgets the first so many rows; the others move to the front."""
-        rest = VectorRows(self.dense()[count:].copy())
-        self.truncate(0)
-        if len(rest):
-            self.append(rest)
-
-    def squared_norms(self) -> NDArray[np.float64]:
-        return self._norms[: len(self)]
-
-    def panels(self, for_sparse: bool) -> Panels:
-        width = self._values.shape[2]
-        return Panels(self._values[: -(-len(self) // width)], len(self), None, None)
-
-
-def grows(rows: Rows) -> bool:
-    """Whether rows like these can grow in place without taking much more memory than they do."""
-    return isinstance(rows, VectorRows) and (rows.is_dense or rows.n_features <= FEW_FEATURES)
-
-
-def joined(blocks: list[Rows]) -> Rows:
-    """Blocks of one kind as one."""
-    first = blocks[0]
-    if isinstance(first, VectorRows):
-        return VectorRows.joined([b for b in blocks if isinstance(b, VectorRows)])
-    if isinstance(first, ObjectRows):
-        return ObjectRows(np.concatenate([b.objects for b in blocks if isinstance(b, ObjectRows)]))
-    return GramRows(
-        None, np.concatenate([b.columns for b in blocks if isinstance(b, GramRows) and b.columns is not None]), None
-    )

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, seeds, shapes, vector_kernels
 
-import onkel.kernels.rows
-import onkel.kernels.vector
+import onkel.kernels.product
+import onkel.kernels.vectors
 from onkel._core import simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, expand, prepare
 from onkel.kernels.tiles import add_scores, fill, fill_below
-from onkel.kernels.vector import RIGHTS
+from onkel.kernels.vectors import RIGHTS
 
 tiles = st.one_of(st.none(), st.tuples(st.integers(1, 50), st.integers(1, 50)))
 
@@ -22,7 +22,7 @@ tiles = st.one_of(st.none(), st.tuples(st.integers(1, 50), st.integers(1, 50)))
 @pytest.fixture(scope="module", autouse=True)
 def products_of_any_size_are_shared_among_threads():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(onkel.kernels.vector, "SMALL_PRODUCT", 0)
+        patch.setattr(onkel.kernels.product, "SMALL_PRODUCT", 0)
         yield
 
 

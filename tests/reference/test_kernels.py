@@ -10,18 +10,7 @@ from sklearn.metrics import pairwise
 from strategies import EVERY_VECTOR_KERNEL, draw_points
 
 from onkel._core import Map, _native
-from onkel.kernels import (
-    RBF,
-    Chi2,
-    Cosine,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    RationalQuadratic,
-    Sigmoid,
-    expand,
-)
+from onkel.kernels import RBF, Chi2, Cosine, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, Sigmoid, expand
 
 PAIRS = [
     (Linear(), pairwise.linear_kernel),

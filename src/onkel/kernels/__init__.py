@@ -6,8 +6,8 @@
 (True, True)
 """
 
-from onkel.kernels.combine import After, Constant, Exp, Multiple, Normalized, On, Power, Product, Scaled, Sum
-from onkel.kernels.given import Custom, Precomputed
+from onkel.kernels.combine import Constant, Exp, Multiple, Normalized, On, Power, Product, Sum
+from onkel.kernels.custom import After, Custom, Precomputed, Scaled
 from onkel.kernels.kernel import Kernel
 from onkel.kernels.tiles import expand, prepare
 from onkel.kernels.vector import (

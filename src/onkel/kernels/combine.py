@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -20,19 +19,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onkel.checks import check_columns, check_finite, check_integer, check_matrix, check_number
+from onkel.checks import check_columns, check_integer, check_number
 from onkel.errors import GramError, KindError, ShapeError
 from onkel.kernels.kernel import Kernel, Takes, same_kind
-from onkel.kernels.rows import ObjectRows, Rows, VectorRows
+from onkel.kernels.rows import Rows
+from onkel.kernels.vectors import VectorRows
 
-__all__ = ["After", "Constant", "Exp", "Multiple", "Normalized", "On", "Power", "Product", "Scaled", "Sum"]
+__all__ = ["Constant", "Exp", "Multiple", "Normalized", "On", "Power", "Product", "Sum"]
 
 
 def _all_psd(kernels: tuple[Kernel, ...]) -> bool | None:
     return True if all(k.is_psd is True for k in kernels) else None
 
 
-def _wrapped(kernel: Kernel) -> str:
+def wrapped(kernel: Kernel) -> str:
     """The part's repr, in parentheses where it is itself a sum, a product or a power."""
     return f"({kernel!r})" if isinstance(kernel, (Sum, Product, Multiple, Power)) else repr(kernel)
 
@@ -173,7 +173,7 @@ def multiply(left: Kernel, right: Kernel) -> Kernel:
 
 
 @dataclasses.dataclass(frozen=True)
-class _One(Kernel):
+class OneKernel(Kernel):
     kernel: Kernel
 
     def __post_init__(self) -> None:
@@ -195,7 +195,7 @@ class _One(Kernel):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Multiple(_One):
+class Multiple(OneKernel):
     """c · k"""
 
     factor: float
@@ -240,7 +240,7 @@ def multiple(factor: float, kernel: Kernel) -> Kernel:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Power(_One):
+class Power(OneKernel):
     """kᵖ, p a whole number ≥ 1"""
 
     exponent: int
@@ -253,7 +253,7 @@ class Power(_One):
         return power(self.kernel, self.exponent)
 
     def __repr__(self) -> str:
-        return f"{_wrapped(self.kernel)} ** {self.exponent}"
+        return f"{wrapped(self.kernel)} ** {self.exponent}"
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self.kernel._gram(x, z, out)
@@ -277,11 +277,11 @@ def power(kernel: Kernel, exponent: int) -> Kernel:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Exp(_One):
+class Exp(OneKernel):
     """exp(k)"""
 
     def __repr__(self) -> str:
-        return f"{_wrapped(self.kernel)}.exp()"
+        return f"{wrapped(self.kernel)}.exp()"
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self.kernel._gram(x, z, out)
@@ -294,7 +294,7 @@ class Exp(_One):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Normalized(_One):
+class Normalized(OneKernel):
     """k(x, z) / √(k(x, x) k(z, z)); where a diagonal is 0 the value is 0.
 
     exp(k) is normalised in the exponent, exp(k(x, z) − k(x, x)/2 − k(z, z)/2), so that it cannot
@@ -302,7 +302,7 @@ class Normalized(_One):
     """
 
     def __repr__(self) -> str:
-        return f"{_wrapped(self.kernel)}.normalized()"
+        return f"{wrapped(self.kernel)}.normalized()"
 
     @property
     def is_psd(self) -> bool | None:
@@ -331,24 +331,24 @@ class Normalized(_One):
                 np.exp(out, out=out)
         else:
             self.kernel._gram(x, z, out)
-            _scale_gram(out, self._scale(x), self._scale(z))
+            scale_gram(out, self._scale(x), self._scale(z))
 
     def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if isinstance(self.kernel, Exp):
             super()._add_scores(x, s, A, out)
         else:
-            _add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
+            add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
 
     def _diag(self, x: Rows) -> NDArray[np.float64]:
         return np.sign(self.kernel._diag(x))
 
 
-def _scale_gram(out: NDArray, scale_x: NDArray[np.float64], scale_z: NDArray[np.float64]) -> None:
+def scale_gram(out: NDArray, scale_x: NDArray[np.float64], scale_z: NDArray[np.float64]) -> None:
     """out[i, j] *= scale_x[i] scale_z[j], the factors first, so that a symmetric block stays so."""
     out *= np.multiply.outer(scale_x, scale_z).astype(out.dtype, copy=False)
 
 
-def _add_scaled_scores(
+def add_scaled_scores(
     kernel: Kernel,
     x: Rows,
     s: Rows,
@@ -364,71 +364,28 @@ def _add_scaled_scores(
     out += inner
 
 
-def _points(x: Rows) -> Any:
-    """The rows as a user's function wants them."""
-    if isinstance(x, VectorRows):
-        return x.matrix
-    if isinstance(x, ObjectRows):
-        return x.objects
-    raise KindError("a function of the points needs points, and a precomputed Gram matrix has none.")
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return getattr(function, "__qualname__", repr(function))
-
-
 @dataclasses.dataclass(frozen=True, repr=False)
-class Scaled(_One):
-    """f(x) k(x, z) f(z)"""
-
-    f: Callable[[Any], Any]
-
-    def __repr__(self) -> str:
-        return f"{_wrapped(self.kernel)}.scaled({_name(self.f)})"
-
-    def _scale(self, x: Rows) -> NDArray[np.float64]:
-        def scale() -> NDArray[np.float64]:
-            values = np.asarray(self.f(_points(x)), dtype=np.float64)
-            if values.shape != (len(x),):
-                raise ShapeError(f"scaled(f): f must give one number per row, shape ({len(x)},); got {values.shape}.")
-            check_finite(values, "f(X)", "scaled(f)")
-            return values
-
-        return x.keep((self, "scale"), scale)
-
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel._gram(x, z, out)
-        _scale_gram(out, self._scale(x), self._scale(z))
-
-    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        _add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
-
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return self._scale(x) ** 2 * self.kernel._diag(x)
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class _Elsewhere(_One):
+class OnOtherRows(OneKernel):
     """A kernel on other rows that are made of the given ones."""
 
-    def _moved(self, x: Rows) -> Rows:
+    def _mapped(self, x: Rows) -> Rows:
         raise TypeError
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel._gram(self._moved(x), self._moved(z), out)
+        self.kernel._gram(self._mapped(x), self._mapped(z), out)
 
     def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        self.kernel._add_scores(self._moved(x), self._moved(s), A, out)
+        self.kernel._add_scores(self._mapped(x), self._mapped(s), A, out)
 
     def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return self.kernel._diag(self._moved(x))
+        return self.kernel._diag(self._mapped(x))
 
     def _check_rows(self, x: Rows, name: str) -> None:
-        self.kernel._check_rows(self._moved(x), name)
+        self.kernel._check_rows(self._mapped(x), name)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class On(_Elsewhere):
+class On(OnOtherRows):
     """k on some columns"""
 
     columns: tuple[int, ...]
@@ -440,9 +397,9 @@ class On(_Elsewhere):
         object.__setattr__(self, "columns", check_columns(self.columns, "on(columns)"))
 
     def __repr__(self) -> str:
-        return f"{_wrapped(self.kernel)}.on({list(self.columns)})"
+        return f"{wrapped(self.kernel)}.on({list(self.columns)})"
 
-    def _moved(self, x: Rows) -> Rows:
+    def _mapped(self, x: Rows) -> Rows:
         assert isinstance(x, VectorRows)
 
         def move() -> VectorRows:
@@ -457,26 +414,3 @@ class On(_Elsewhere):
 def _sorted_csr(matrix: sp.csr_array) -> sp.csr_array:
     matrix.sum_duplicates()
     return matrix
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class After(_Elsewhere):
-    """k(φ(x), φ(z))"""
-
-    phi: Callable[[Any], Any]
-
-    @property
-    def takes(self) -> Takes:
-        return "vectors"
-
-    def __repr__(self) -> str:
-        return f"{_wrapped(self.kernel)}.after({_name(self.phi)})"
-
-    def _moved(self, x: Rows) -> Rows:
-        def move() -> VectorRows:
-            mapped = check_matrix(self.phi(_points(x)), name="φ(X)", who="after(phi)", dtype=x.dtype)
-            if mapped.shape[0] != len(x):
-                raise ShapeError(f"after(phi): phi must give a row per row, {len(x)}; got shape {mapped.shape}.")
-            return VectorRows(mapped)
-
-        return x.keep((self, "moved"), move)

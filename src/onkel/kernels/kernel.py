@@ -212,13 +212,13 @@ class Kernel(ABC):
 
     def scaled(self, f: Callable[[Any], Any]) -> Kernel:
         """f(x) k(x, z) f(z), where f takes rows (n, d) and gives n numbers."""
-        from onkel.kernels.combine import Scaled
+        from onkel.kernels.custom import Scaled
 
         return Scaled(self, f)
 
     def after(self, phi: Callable[[Any], Any]) -> Kernel:
         """k(φ(x), φ(z)), where φ takes rows (n, d) and gives rows that the kernel takes."""
-        from onkel.kernels.combine import After
+        from onkel.kernels.custom import After
 
         return After(self, phi)
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from onkel.checks import check_number
 from onkel.errors import KindError, ParameterError, ValuesError
-from onkel.kernels.given import Custom, Precomputed
+from onkel.kernels.custom import Custom, Precomputed
 from onkel.kernels.kernel import Kernel
-from onkel.kernels.rows import VectorRows
 from onkel.kernels.vector import RBF, Chi2, Cosine, HistogramIntersection, Laplacian, Linear, Polynomial, Sigmoid
+from onkel.kernels.vectors import VectorRows
 
 __all__ = ["KERNEL_NAMES", "named_kernel", "resolve_gamma"]
 

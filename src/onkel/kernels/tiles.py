@@ -23,7 +23,8 @@ from onkel._core import simd_target, thread_count
 from onkel.checks import check_integer, check_matrix, check_square, check_weights
 from onkel.errors import KindError, ShapeError
 from onkel.kernels.kernel import Kernel
-from onkel.kernels.rows import GramRows, ObjectRows, Rows, VectorRows
+from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.vectors import VectorRows
 
 __all__ = ["expand", "gram", "prepare"]
 

@@ -1,4 +1,4 @@
-"""Kernels that the user brings: values already computed, or a function."""
+"""Kernels that the user brings: values already computed, or functions of the points."""
 
 from __future__ import annotations
 
@@ -10,12 +10,27 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onkel.checks import check_finite, check_matrix
 from onkel.errors import KindError, ShapeError, ValuesError
-from onkel.kernels.combine import _name, _points
+from onkel.kernels.combine import OneKernel, OnOtherRows, add_scaled_scores, scale_gram, wrapped
 from onkel.kernels.kernel import Kernel, Takes
-from onkel.kernels.rows import GramRows, Rows
+from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.vectors import VectorRows
 
-__all__ = ["Custom", "Precomputed"]
+__all__ = ["After", "Custom", "Precomputed", "Scaled"]
+
+
+def points(x: Rows) -> Any:
+    """The rows as a user's function wants them."""
+    if isinstance(x, VectorRows):
+        return x.matrix
+    if isinstance(x, ObjectRows):
+        return x.objects
+    raise KindError("a function of the points needs points, and a precomputed Gram matrix has none.")
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", repr(function))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,14 +104,14 @@ class Custom(Kernel):
         given = {"pairwise": self.pairwise, "takes": self.takes, "psd": self.psd}
         defaults = {"pairwise": False, "takes": "vectors", "psd": None}
         options = "".join(f", {k}={v!r}" for k, v in given.items() if v != defaults[k])
-        return f"Custom({_name(self.fn)}{options})"
+        return f"Custom({function_name(self.fn)}{options})"
 
     @property
     def is_psd(self) -> bool | None:
         return self.psd
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        X, Z = _points(x), _points(z)
+        X, Z = points(x), points(z)
         if not self.pairwise:
             values = self.fn(X, Z)
             values = values.toarray() if sp.issparse(values) else np.asarray(values)
@@ -109,7 +124,7 @@ class Custom(Kernel):
                 for j, b in enumerate(Z):
                     out[i, j] = self.fn(a, b)
         if not np.isfinite(out).all():
-            raise ValuesError(f"Custom: {_name(self.fn)} must give finite values; got NaN or infinity.")
+            raise ValuesError(f"Custom: {function_name(self.fn)} must give finite values; got NaN or infinity.")
 
     def _diag(self, x: Rows) -> NDArray[np.float64]:
         diagonal = np.empty(len(x))
@@ -124,3 +139,56 @@ class Custom(Kernel):
 def _one_by_one(points: Any) -> Any:
     """The rows of a matrix, or the objects, in turn; sparse rows come dense."""
     return points.toarray() if sp.issparse(points) else points
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Scaled(OneKernel):
+    """f(x) k(x, z) f(z)"""
+
+    f: Callable[[Any], Any]
+
+    def __repr__(self) -> str:
+        return f"{wrapped(self.kernel)}.scaled({function_name(self.f)})"
+
+    def _scale(self, x: Rows) -> NDArray[np.float64]:
+        def scale() -> NDArray[np.float64]:
+            values = np.asarray(self.f(points(x)), dtype=np.float64)
+            if values.shape != (len(x),):
+                raise ShapeError(f"scaled(f): f must give one number per row, shape ({len(x)},); got {values.shape}.")
+            check_finite(values, "f(X)", "scaled(f)")
+            return values
+
+        return x.keep((self, "scale"), scale)
+
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(x, z, out)
+        scale_gram(out, self._scale(x), self._scale(z))
+
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
+
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        return self._scale(x) ** 2 * self.kernel._diag(x)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class After(OnOtherRows):
+    """k(φ(x), φ(z))"""
+
+    phi: Callable[[Any], Any]
+
+    @property
+    def takes(self) -> Takes:
+        return "vectors"
+
+    def __repr__(self) -> str:
+        return f"{wrapped(self.kernel)}.after({function_name(self.phi)})"
+
+    def _mapped(self, x: Rows) -> Rows:
+        def move() -> VectorRows:
+            mapped = check_matrix(self.phi(points(x)), name="φ(X)", who="after(phi)", dtype=x.dtype)
+            if mapped.shape[0] != len(x):
+                raise ShapeError(f"after(phi): phi must give a row per row, {len(x)}; got shape {mapped.shape}.")
+            return VectorRows(mapped)
+
+        return x.keep((self, "moved"), move)

@@ -1,0 +1,349 @@
+"""Rows of numbers: dense or CSR, with what products need of them, and dense rows that grow in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from onkel._core import PANEL_BYTES, _native, aligned, aligned_empty, aligned_zeros, thread_count
+from onkel.kernels.rows import Rows
+
+__all__ = ["Csr", "GrowingRows", "Panels", "VectorRows", "grows"]
+
+# Rows with fewer non-zeros than this part of their features are multiplied as sparse rows:
+# one sparse entry costs about as much as three dense ones (benchmarks/products.py).
+SPARSE_BELOW = 0.35
+
+
+SMALL_COPY = 1 << 17  # entries below which a second thread costs more than it brings
+
+
+# Up to so many features a panel holds all of them; with more, only those that occur in its rows.
+FEW_FEATURES = 4096
+
+
+RIGHTS = (_native.Right32, _native.Right64)  # right-hand sides of products
+
+
+class Csr(NamedTuple):
+    """CSR rows as the core takes them."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray
+
+
+class Panels(NamedTuple):
+    """Rows as the right-hand side of a product: engine.h, Panels."""
+
+    values: NDArray  # (panels, depth, columns of a panel)
+    columns: int
+    slots: NDArray[np.int32] | None
+    features: NDArray[np.int32] | None
+
+    def padded(self, aux: NDArray | None) -> NDArray | None:
+        """One number per row, with zeros up to whole panels."""
+        if aux is None:
+            return None
+        padded = np.zeros(self.values.shape[0] * self.values.shape[2], dtype=self.values.dtype)
+        padded[: len(aux)] = aux
+        return padded
+
+
+class VectorRows(Rows):
+    """Rows of a dense or CSR matrix that has passed `checks.check_matrix`, or of a `Csr`."""
+
+    def __init__(self, matrix: Any, n_features: int | None = None) -> None:
+        super().__init__()
+        self._dense: NDArray | None = None
+        self._csr: Csr | None = None
+        self.n_features: int
+        if isinstance(matrix, np.ndarray):
+            self._dense, self.n_features, self.dtype = np.asarray(matrix), matrix.shape[1], matrix.dtype
+        elif isinstance(matrix, Csr):
+            assert n_features is not None
+            self._csr, self.n_features, self.dtype = matrix, n_features, matrix.data.dtype
+        else:
+            self._csr = Csr(
+                matrix.indptr.astype(np.int64, copy=False),
+                matrix.indices.astype(np.int32, copy=False),
+                np.ascontiguousarray(matrix.data),
+            )
+            self.n_features, self.dtype = int(matrix.shape[1]), matrix.dtype
+
+    def __len__(self) -> int:
+        return len(self._dense) if self._dense is not None else len(self.csr().indptr) - 1
+
+    @property
+    def matrix(self) -> Any:
+        """The rows as a user knows them: an array, or a CSR matrix."""
+        if self._dense is not None:
+            return self._dense
+        indptr, indices, data = self.csr()
+        shape = (len(self), self.n_features)
+        return self.keep("matrix", lambda: sp.csr_array((data, indices, indptr), shape=shape))
+
+    @property
+    def stored_values(self) -> NDArray:
+        """All values of dense rows, the stored ones of CSR rows."""
+        return self.csr().data if self._dense is None else self._dense
+
+    def work(self, *, sparse: bool = False) -> float:
+        """Roughly the multiply-adds of a kernel value with one of these rows, 16 of them for its map."""
+        return 16.0 + (self.csr().data if sparse else self.stored_values).size / len(self)
+
+    def __getitem__(self, index: slice | NDArray) -> VectorRows:
+        if self._dense is not None:
+            rows = VectorRows(np.ascontiguousarray(self._dense[index]))
+        else:
+            rows = VectorRows(_csr_part(self.csr(), index), self.n_features)
+        return self._told(rows, index)
+
+    def reordered(self, order: NDArray[np.int64], spare: Rows | None = None) -> VectorRows:
+        if not isinstance(spare, VectorRows):
+            return self[order]
+        if self._dense is not None:
+            return self._told(VectorRows(np.take(self._dense, order, axis=0, out=spare.dense(), mode="clip")), order)
+        return self._told(VectorRows(_csr_rows(self.csr(), order, spare.csr()), self.n_features), order)
+
+    def _told(self, rows: VectorRows, index: slice | NDArray) -> VectorRows:
+        """Some of these rows, told what is known of them."""
+        if "squared norms" in self._kept:
+            rows._kept["squared norms"] = self.squared_norms()[index]
+        if "is sparse" in self._kept:
+            rows._kept["is sparse"] = self.is_sparse()
+        return rows
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the rows are stored as a dense array."""
+        return self._dense is not None
+
+    @classmethod
+    def joined(cls, blocks: Sequence[VectorRows]) -> VectorRows:
+        """Several blocks as one; CSR only if all are."""
+        if any(block.is_dense for block in blocks):
+            return VectorRows(np.concatenate([block.dense() for block in blocks]))
+        parts = [block.csr() for block in blocks]
+        ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+        indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
+        csr = Csr(indptr, np.concatenate([p.indices for p in parts]), np.concatenate([p.data for p in parts]))
+        return VectorRows(csr, blocks[0].n_features)
+
+    def astype(self, dtype: np.dtype) -> VectorRows:
+        """The same rows in another dtype; themselves if it is theirs."""
+        return self if dtype == self.dtype else VectorRows(self.matrix.astype(dtype))
+
+    def widened(self, n_features: int) -> VectorRows:
+        """The same rows with more features, all 0."""
+        if self._dense is None:
+            return VectorRows(self.csr(), n_features)
+        wide = np.zeros((len(self), n_features), dtype=self.dtype)
+        wide[:, : self.n_features] = self._dense
+        return VectorRows(wide)
+
+    def compact(self) -> VectorRows:
+        """CSR, in memory of its own, where they are dense and that is the faster product."""
+        return VectorRows(self._compressed(), self.n_features) if self._dense is not None and self.is_sparse() else self
+
+    def squared_norms(self) -> NDArray[np.float64]:
+        """|x|² of each row, in float64; the same bits from dense and CSR rows."""
+        return self.keep("squared norms", self._squared_norms)
+
+    def _squared_norms(self) -> NDArray[np.float64]:
+        norms = np.empty(len(self))
+        if self._dense is None:
+            csr = self.csr()
+            _native.squared_norms_csr(csr.indptr, csr.indices, csr.data, norms)
+        else:
+            _native.squared_norms_dense(self._dense, norms)
+        return norms
+
+    def is_sparse(self) -> bool:
+        """Whether so few values are not zero that the sparse product is the faster one."""
+        return self.keep("is sparse", self._is_sparse)
+
+    def _is_sparse(self) -> bool:
+        stored = self.csr().data.size if self._dense is None else self._nonzero_counts().sum()
+        return bool(stored < SPARSE_BELOW * len(self) * self.n_features)
+
+    def _nonzero_counts(self) -> NDArray[np.int64]:
+        def count() -> NDArray[np.int64]:
+            assert self._dense is not None
+            counts = np.empty(len(self), dtype=np.int64)
+            _native.count_nonzeros(self._dense, counts)
+            return counts
+
+        return self.keep("non-zero counts", count)
+
+    def csr(self) -> Csr:
+        """The rows in CSR, converted once where they are dense."""
+        return self._csr if self._csr is not None else self.keep("csr", self._compressed)
+
+    def _compressed(self) -> Csr:
+        assert self._dense is not None
+        indptr = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(self._nonzero_counts(), out=indptr[1:])
+        count = int(indptr[-1])
+        indices = np.empty(count + 1, dtype=np.int32)  # pack.h, compress_row: room for one more
+        data = np.empty(count + 1, dtype=self.dtype)
+        _native.compress_rows(self._dense, indptr, indices, data)
+        return Csr(indptr, indices[:count], data[:count])
+
+    def dense(self) -> NDArray:
+        """The rows as a dense array, converted once where they are CSR."""
+        if self._dense is not None:
+            return self._dense
+        return self.keep("dense", lambda: np.ascontiguousarray(self.matrix.toarray()))
+
+    def panels(self, for_sparse: bool) -> Panels:
+        """The rows packed for the right-hand side of a dense or a sparse product."""
+        return self.keep(("panels", for_sparse), lambda: self._panels(for_sparse))
+
+    def _panels(self, for_sparse: bool) -> Panels:
+        width = PANEL_BYTES // self.dtype.itemsize
+        count = -(-len(self) // width)
+        if self._dense is not None:
+            values = aligned_empty((count, self.n_features, width), self.dtype)
+            _native.pack_dense(self._dense, values)
+            return Panels(values, len(self), None, None)
+        csr = self.csr()
+        features = slots = None
+        depth = self.n_features
+        if for_sparse and depth > FEW_FEATURES:  # only those that occur: the panel stays small
+            occurs = np.zeros(self.n_features, dtype=bool)
+            occurs[csr.indices] = True
+            features = np.flatnonzero(occurs).astype(np.int32)
+            depth = len(features)
+            slots = np.full(self.n_features, -1, dtype=np.int32)
+            slots[features] = np.arange(len(features), dtype=np.int32)
+        values = aligned_empty((count, depth, width), self.dtype)
+        _native.pack_csr(csr.indptr, csr.indices, csr.data, slots, values)
+        return Panels(values, len(self), slots, features)
+
+
+class GrowingRows(VectorRows):
+    """Dense rows with room for more, at first for `room`; norms and panels grow with them."""
+
+    def __init__(self, n_features: int, dtype: np.dtype, room: int = 0) -> None:
+        width = PANEL_BYTES // dtype.itemsize
+        room = -(-room // width) * width
+        self._room = np.empty((room, n_features), dtype=dtype)
+        super().__init__(self._room[:0])
+        self._norms = np.empty(room)
+        self._values = aligned_zeros((room // width, n_features, width), dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_dense": len(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._dense = self._room[: state["_dense"]]
+
+    def __getitem__(self, index: slice | NDArray) -> VectorRows:
+        """Some rows; a slice of whole panels shares them, until the rows change."""
+        some, width = super().__getitem__(index), self._values.shape[2]
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1 and start < stop and start % width == 0 and (stop % width == 0 or stop == len(self)):
+                shared = Panels(self._values[start // width : -(-stop // width)], stop - start, None, None)
+                some._kept["panels", False] = some._kept["panels", True] = shared
+        return some
+
+    def append(self, s: VectorRows) -> None:
+        self.put(np.arange(len(self), len(self) + len(s)), s)
+
+    def put(self, slots: NDArray[np.int64], s: VectorRows) -> None:
+        """Rows move into places, of which those past the end come in order."""
+        old, new, width = len(self), max(len(self), int(slots.max()) + 1), self._values.shape[2]
+        if new > len(self._room):
+            size = -(-max(64, 2 * len(self._room), new) // width) * width
+            self._room = np.concatenate([self.dense(), np.empty((size - old, self.n_features), dtype=self.dtype)])
+            self._norms = np.concatenate([self._norms[:old], np.empty(size - old)])
+            values = aligned_zeros((size // width, self.n_features, width), self.dtype)
+            values[: len(self._values)] = self._values
+            self._values = values
+        self._room[slots], self._norms[slots] = s.dense(), s.squared_norms()
+        if len(slots) > width and slots[0] == old == new - len(slots):  # many at the end: whole panels at once
+            first = old // width
+            _native.pack_dense(self._room[first * width : new], self._values[first : -(-new // width)])
+        else:
+            self._values[slots // width, :, slots % width] = s.dense()
+        self._dense = self._room[:new]
+        self._kept.clear()
+
+    def put_one(self, slot: int, s: VectorRows) -> None:
+        """The same for one row, fast where the place is there already."""
+        if slot >= len(self):
+            self.put(np.array([slot]), s)
+            return
+        x = s.dense()
+        _native.place_row(x, slot, self._room, self._norms, self._values)
+        self._kept = refreshed(self._kept, slot, x)
+
+    def copy(self) -> GrowingRows:
+        """The same rows in memory of their own."""
+        twin = GrowingRows(self.n_features, self.dtype)
+        twin._room, twin._norms, twin._values = self._room.copy(), self._norms.copy(), aligned(self._values)
+        twin._dense = twin._room[: len(self)]
+        return twin
+
+    def truncate(self, size: int) -> None:
+        """Forgets the rows from `size` on."""
+        whole, part = divmod(size, self._values.shape[2])
+        if size < len(self):
+            self._values[whole, :, part:] = 0
+            self._values[whole + 1 : -(-len(self) // self._values.shape[2])] = 0
+        self._dense = self._room[:size]
+        self._kept.clear()
+
+    def forget(self, count: int) -> None:
+        """Forgets the first so many rows; the others move to the front."""
+        rest = VectorRows(self.dense()[count:].copy())
+        self.truncate(0)
+        if len(rest):
+            self.append(rest)
+
+    def squared_norms(self) -> NDArray[np.float64]:
+        return self._norms[: len(self)]
+
+    def panels(self, for_sparse: bool) -> Panels:
+        width = self._values.shape[2]
+        return Panels(self._values[: -(-len(self) // width)], len(self), None, None)
+
+
+def refreshed(kept: dict[Any, Any], place: int, x: NDArray) -> dict[Any, Any]:
+    """What rows had kept for products, after another row x, of shape (1, d), has come to a place of their panels."""
+    still = {key: right for key, right in kept.items() if isinstance(right, RIGHTS)}
+    for right in still.values():
+        right.replace(place, x)
+    return still
+
+
+def grows(rows: Rows) -> bool:
+    """Whether rows like these can grow in place without taking much more memory than they do."""
+    return isinstance(rows, VectorRows) and (rows.is_dense or rows.n_features <= FEW_FEATURES)
+
+
+def _csr_part(csr: Csr, index: slice | NDArray) -> Csr:
+    """Some rows: a slice shares the memory of its entries."""
+    if isinstance(index, slice) and index.step in (None, 1):
+        start, stop, _ = index.indices(len(csr.indptr) - 1)
+        begin, end = csr.indptr[start], csr.indptr[max(start, stop)]
+        return Csr(csr.indptr[start : max(start, stop) + 1] - begin, csr.indices[begin:end], csr.data[begin:end])
+    return _csr_rows(csr, np.arange(len(csr.indptr) - 1)[index])
+
+
+def _csr_rows(csr: Csr, chosen: NDArray[np.int64], spare: Csr | None = None) -> Csr:
+    """The chosen rows, one after the other, in new memory or in that of as many entries that can be spared."""
+    indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
+    np.cumsum(csr.indptr[chosen + 1] - csr.indptr[chosen], out=indptr[1:])
+    if spare is None:
+        spare = Csr(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=csr.data.dtype))
+    part = Csr(indptr, spare.indices, spare.data)
+    _native.take_csr(*csr, chosen, *part, thread_count() if indptr[-1] > SMALL_COPY else 1)
+    return part
