@@ -21,16 +21,15 @@ from sklearn.utils.validation import check_is_fitted
 from onkel import gram
 from onkel.checks import check_integer, check_number, check_weights
 from onkel.conflicts import conflicts
-from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError, warn
+from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
-from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.margin import max_margin
 from onkel.theorem import SHOWN, TOLERANCE, Certificate, Floats, certify, count, together, uncertified, why_not
 
 __all__ = ["Certificate", "ErrorBound", "Trace", "certificate", "certify", "generalization", "trace", "uncertified"]
 
-MAX_EXAMINED = 500  # rows of a precomputed matrix whose eigenvalues a fit looks at
 MAX_CHECKED = 2000  # support rows whose Gram matrix is examined where a kernel's validity is unknown
 
 # ---------------------------------------------------------------- of a fitted estimator
@@ -228,34 +227,6 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     best = together([min(parts, key=lambda part: part.bound or 0.0) for parts in by_machine])
     separates = best.margin is not None and best.margin > 0
     return best if separates else replace(best, conflict=run.conflict(kept))
-
-
-def check_symmetric(rows: GramRows, who: str) -> NDArray:
-    """A precomputed matrix of its rows with themselves; refuses one that is not symmetric."""
-    assert rows.block is not None
-    K = rows.block if len(rows) == rows.block.shape[1] else rows.read(rows)  # rows of weight 0 are gone, columns not
-    parts = [slice(i, i + 512) for i in range(0, len(K), 512)]  # no second matrix
-    asymmetry = max(float(np.abs(K[part] - K[:, part].T).max()) for part in parts)
-    if asymmetry > 1e-5 * float(np.abs(K).max()):
-        raise GramError(
-            f"{who}: a precomputed Gram matrix must be symmetric; got K_ij and K_ji that differ by {asymmetry:.3g}. "
-            "Take (K + K.T) / 2 if that is what you mean; onkel.gram.check(K) tells more."
-        )
-    return K
-
-
-def check_gram(rows: GramRows, who: str) -> bool | None:
-    """Whether a precomputed matrix is positive semi-definite, None if it is too large to tell; it must be symmetric."""
-    K = check_symmetric(rows, who)
-    if len(rows) > MAX_EXAMINED:
-        return None
-    psd = gram.check(K).psd
-    if not psd:
-        warn(
-            f"{who}: the precomputed Gram matrix is not positive semi-definite, so no theorem on the mistakes holds. "
-            "onkel.gram.nearest_psd(K) repairs it.",
-        )
-    return psd
 
 
 # ---------------------------------------------------------------- the lemmas, mistake by mistake

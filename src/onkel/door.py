@@ -17,10 +17,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from onkel._core import _native
-from onkel.bounds import check_gram
 from onkel.checks import check_sample_weight
 from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimator import KernelParams
+from onkel.gram import check_gram
 from onkel.kernels import Kernel, Linear, Precomputed, prepare
 from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
 from onkel.kernels.rows import GramRows, Rows

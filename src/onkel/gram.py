@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from scipy.special import roots_legendre
 
 from onkel.checks import check_finite, check_integer, check_number, check_square
-from onkel.errors import GramError, KindError, ShapeError, ValuesError
+from onkel.errors import GramError, KindError, ShapeError, ValuesError, warn
 from onkel.kernels import Kernel, expand
+from onkel.kernels.rows import GramRows
 
 __all__ = ["Report", "alignment", "center", "check", "features", "mercer_form", "nearest_psd", "normalize"]
 
@@ -35,6 +36,7 @@ EPS = float(np.finfo(np.float64).eps)
 # Rounding errors, in units of eps √(K_ii K_jj), that a kernel value may carry: onkel's kernels stay
 # below 2 on random points, polynomials of degree 8 in float32 included.
 VALUE_ERRORS = 4.0
+MAX_EXAMINED = 500  # rows of a precomputed matrix whose eigenvalues a fit looks at
 
 
 # ---------------------------------------------------------------- diagnosis
@@ -442,3 +444,34 @@ def mercer_form(
     A = half * weights * values
     X = x[:, None]
     return float(A @ expand(kernel, X, X, A))
+
+
+# ---------------------------------------------------------------- matrices that an estimator is given
+
+
+def check_symmetric(rows: GramRows, who: str) -> NDArray:
+    """A precomputed matrix of its rows with themselves; refuses one that is not symmetric."""
+    assert rows.block is not None
+    K = rows.block if len(rows) == rows.block.shape[1] else rows.read(rows)  # rows of weight 0 are gone, columns not
+    parts = [slice(i, i + 512) for i in range(0, len(K), 512)]  # no second matrix
+    asymmetry = max(float(np.abs(K[part] - K[:, part].T).max()) for part in parts)
+    if asymmetry > 1e-5 * float(np.abs(K).max()):
+        raise GramError(
+            f"{who}: a precomputed Gram matrix must be symmetric; got K_ij and K_ji that differ by {asymmetry:.3g}. "
+            "Take (K + K.T) / 2 if that is what you mean; onkel.gram.check(K) tells more."
+        )
+    return K
+
+
+def check_gram(rows: GramRows, who: str) -> bool | None:
+    """Whether a precomputed matrix is positive semi-definite, None if it is too large to tell; it must be symmetric."""
+    K = check_symmetric(rows, who)
+    if len(rows) > MAX_EXAMINED:
+        return None
+    psd = check(K).psd
+    if not psd:
+        warn(
+            f"{who}: the precomputed Gram matrix is not positive semi-definite, so no theorem on the mistakes holds. "
+            "onkel.gram.nearest_psd(K) repairs it.",
+        )
+    return psd

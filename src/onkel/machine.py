@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel import smo
 from onkel._core import thread_count, threads
-from onkel.bounds import check_symmetric
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.door import OwnKernel
 from onkel.errors import KindError, ParameterError, ValuesError, warn
+from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
