@@ -24,6 +24,7 @@ from onkel.errors import InputError, KindError, ParameterError, ValuesError
 from onkel.estimator import left_as_it_was
 from onkel.kernels.rows import Rows
 from onkel.labels import Labels, check_labels
+from onkel.models.decision import best_class
 from onkel.progress import progress_bar
 
 __all__ = ["OnlineClassifier"]
@@ -241,13 +242,8 @@ class OnlineClassifier(ClassifierMixin, Door):  # type: ignore[misc]
         """The chosen class of each row; a class that was never seen is never chosen."""
         if len(self.classes_) == 1:
             return np.zeros(len(scores), dtype=np.intp)
-        if len(self._labels.seen) == len(self.classes_):
-            return (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        unseen = self._labels.unseen()
-        if scores.shape[1] == 1:
-            return np.repeat(np.argmin(unseen), len(scores))
-        best: NDArray[np.intp] = np.where(unseen, -np.inf, scores).argmax(axis=1)
-        return best
+        all_seen = len(self._labels.seen) == len(self.classes_)
+        return best_class(scores, None if all_seen else self._labels.unseen())
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")

@@ -25,8 +25,8 @@ from onkel.kernels import Kernel, Linear, Precomputed, prepare
 from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.models.state import Snapshots
 from onkel.passes import Run, run_epochs
-from onkel.snapshot import Snapshots
 
 __all__ = ["FLOATS", "Door", "Entrance", "KernelDoor", "OwnKernel", "are_labels"]
 

@@ -18,7 +18,8 @@ from onkel.errors import ParameterError
 from onkel.estimator import warn_of_conflicts
 from onkel.kernels import Kernel, expand
 from onkel.kernels.rows import Rows
-from onkel.model import Expansion, support_data
+from onkel.models.expansion import Expansion
+from onkel.models.model import support_data
 from onkel.passes import Passes
 from onkel.theorem import Theorem, why_not
 

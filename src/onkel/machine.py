@@ -23,7 +23,7 @@ from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
-from onkel.model import support_data
+from onkel.models.model import support_data
 from onkel.progress import progress_bar
 
 __all__ = ["SupportVectorMachine"]

@@ -17,14 +17,10 @@ from onkel import smo
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.model import Expansion, OneVsOne
+from onkel.models.expansion import Expansion
+from onkel.models.one_vs_one import OneVsOne, all_pairs
 
-__all__ = ["Pairs", "Past", "all_pairs", "by_class", "votes"]
-
-
-def all_pairs(k: int) -> list[tuple[int, int]]:
-    """(0, 1), (0, 2), …, (1, 2), …, as LIBSVM orders them."""
-    return [(a, b) for a in range(k) for b in range(a + 1, k)]
+__all__ = ["Pairs", "Past"]
 
 
 class Pairs:
@@ -127,22 +123,3 @@ class Past:
         at_bound = np.isfinite(high) & (alpha[rows] >= bound[rows]) & (bound[rows] > 0)
         found: NDArray[np.float64] = np.where(at_bound, high, alpha[rows])
         return found
-
-
-def votes(first: NDArray[np.bool_], k: int) -> NDArray[np.float64]:
-    """How many pairs vote for each class; `first` (n, pairs): whether a pair votes for its first class."""
-    counts = np.zeros((len(first), k))
-    for column, (a, b) in enumerate(all_pairs(k)):
-        counts[:, a] += first[:, column]
-        counts[:, b] += ~first[:, column]
-    return counts
-
-
-def by_class(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """A score for each class: its votes and, within a third of a vote, the sum of its pairs' scores."""
-    sums = np.zeros((len(scores), k))
-    for column, (a, b) in enumerate(all_pairs(k)):
-        sums[:, a] += scores[:, column]
-        sums[:, b] -= scores[:, column]
-    found: NDArray[np.float64] = votes(scores >= 0, k) + sums / (3 * (np.abs(sums) + 1))
-    return found

@@ -24,7 +24,10 @@ from onkel.errors import ParameterError
 from onkel.estimator import warn_of_conflicts
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.model import Expansion, Vote, support_data
+from onkel.models.expansion import Expansion
+from onkel.models.linear import LinearModel
+from onkel.models.model import support_data
+from onkel.models.vote import Vote, vote_weights
 from onkel.passes import Passes
 from onkel.primal import Primal
 
@@ -402,7 +405,8 @@ class Perceptron(_WithLedger):
         return learner.averaged() if self.hypothesis == "averaged" else learner.V
 
     def _machine_scores(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(X @ self._v()[:, :-1].T) + self._v()[:, -1]
+        V = self._v()
+        return LinearModel(V[:, :-1], V[:, -1]).scores(X)
 
     def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
         return self._learner.scores(row, self._v())  # type: ignore[no-any-return]
@@ -416,23 +420,6 @@ class Perceptron(_WithLedger):
     def intercept_(self) -> NDArray[np.float64]:
         v = self._v()
         return np.array(self._labels.out(v[None, :, -1])[0])
-
-
-def vote_weights(
-    rounds: NDArray[np.int64], machine: NDArray[np.int64], machines: int, total: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """m_k of every guess: m₀ of each machine, and of the guess that each entry of the ledger makes.
-
-    A guess is used from the round after its mistake to the round of the next one, which it fails on.
-    Cohen's notes, sec. 2: mistakes at rounds 1, 4, 8 and 10 of ten give 1, 3, 4, 2 and 0.
-    """
-    start, weight = np.full(machines, float(total)), np.empty(len(rounds))
-    for o in range(machines):
-        mine = np.flatnonzero(machine == o)
-        ends = np.append(rounds[mine], total)
-        start[o] = ends[0]
-        weight[mine] = np.diff(ends)
-    return start, weight
 
 
 def _longest(entries: NDArray[Any], machine: int, total: int) -> int:

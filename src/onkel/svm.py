@@ -31,8 +31,10 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.labels import check_labels
 from onkel.machine import SupportVectorMachine
-from onkel.model import Expansion, OneVsOne
-from onkel.pairs import Pairs, Past, all_pairs, by_class, votes
+from onkel.models.decision import best_class
+from onkel.models.expansion import Expansion
+from onkel.models.one_vs_one import OneVsOne, all_pairs, by_class, votes
+from onkel.pairs import Pairs, Past
 
 __all__ = ["SVC", "SVR", "OneClassSVM"]
 
@@ -205,7 +207,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             chosen = self.decision_function(X).argmax(axis=1)
         else:
             scores = self._scores(X)
-            chosen = (scores[:, 0] >= 0).astype(np.intp) if k == 2 else votes(scores > 0, k).argmax(axis=1)
+            chosen = best_class(scores) if k == 2 else votes(scores > 0, k).argmax(axis=1)
         found: NDArray = self.classes_[chosen]
         return found
 

@@ -39,8 +39,8 @@ from onkel import budget as budgets
 from onkel.bounded import Bounded
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
+from onkel.models.state import Snapshot
 from onkel.rules import Regularised, Rule
-from onkel.snapshot import Snapshot
 
 CLASSIFIERS = [Forgetron, BudgetPerceptron, Projectron, PassiveAggressiveClassifier, NormaClassifier, OnlineSVC]
 REGRESSORS = [PassiveAggressiveRegressor, NormaRegressor]

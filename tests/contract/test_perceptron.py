@@ -8,6 +8,7 @@ import signal
 
 import matplotlib as mpl
 import numpy as np
+import onkel.models.vote
 import pandas as pd
 import polars as pl
 import pytest
@@ -23,12 +24,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import onkel.dual
-import onkel.model
 import onkel.primal
 from onkel import KernelPerceptron, Perceptron
 from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Polynomial, Precomputed
-from onkel.model import Expansion, Vote
+from onkel.models.expansion import Expansion
+from onkel.models.vote import Vote
 
 mpl.use("Agg")
 BOTH = pytest.mark.parametrize("cls", [KernelPerceptron, Perceptron])
@@ -1125,7 +1126,7 @@ def test_a_vote_in_tiles_is_the_vote_at_once(monkeypatch):
     X, y = rings()
     model = KernelPerceptron(gamma=1.0, hypothesis="voted", fit_intercept=True, random_state=0).fit(X, y).model_
     at_once = model.scores(X)
-    monkeypatch.setattr(onkel.model, "VOTE_VALUES", 7 * len(model.support))
+    monkeypatch.setattr(onkel.models.vote, "VOTE_VALUES", 7 * len(model.support))
     np.testing.assert_array_equal(model.scores(X[::-1]), at_once[::-1])  # turned: no memory holds the answer yet
 
 

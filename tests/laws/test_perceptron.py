@@ -16,7 +16,7 @@ import onkel.support
 from onkel import KernelPerceptron, Perceptron
 from onkel.features import PolynomialMap
 from onkel.kernels import RBF, Kernel, Laplacian, Linear, Polynomial
-from onkel.perceptron import vote_weights
+from onkel.models.vote import vote_weights
 
 HYPOTHESES = ["averaged", "voted", "last", "random", "best"]
 
