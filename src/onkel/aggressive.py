@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.base import RegressorMixin
 
-from onkel import budget as budgets
-from onkel import rules
-from onkel.bounded import Bounded
 from onkel.checks import check_number
 from onkel.inslots import InSlots, InSlotsClassifier, one_of
 from onkel.kernels.rows import Rows
+from onkel.learners import policies as budgets
+from onkel.learners import rules
+from onkel.learners.budgeted import Bounded
+from onkel.learners.rules import Rule
 from onkel.regressor import OnlineRegressor
-from onkel.rules import Rule
 from onkel.theorem import Theorem, pa_theorem
 
 __all__ = ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]

@@ -25,7 +25,7 @@ from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.margin import max_margin
+from onkel.learners.svm.max_margin import max_margin
 from onkel.theorem import SHOWN, TOLERANCE, Certificate, Floats, certify, count, together, uncertified, why_not
 
 __all__ = ["Certificate", "ErrorBound", "Trace", "certificate", "certify", "generalization", "trace", "uncertified"]

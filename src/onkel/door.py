@@ -25,8 +25,9 @@ from onkel.kernels import Kernel, Linear, Precomputed, prepare
 from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.epochs import Run, run_epochs
 from onkel.models.state import Snapshots
-from onkel.passes import Run, run_epochs
+from onkel.progress import progress_bar
 
 __all__ = ["FLOATS", "Door", "Entrance", "KernelDoor", "OwnKernel", "are_labels"]
 
@@ -167,16 +168,15 @@ class Door(Entrance, Snapshots):
 
     def _run_epochs(self, run: Run, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
         """The epochs of a fit over n rows; gives back the Ctrl-C that ended them."""
-        self.n_iter_, self.converged_, interrupted = run_epochs(
-            run,
-            n,
-            random,
-            max_iter=self.max_iter,
-            shuffle=bool(self.shuffle),
-            who=self._who,
-            verbose=self.verbose,
-            counted=counted,
-        )
+        with progress_bar(self._who, self.max_iter * n, self.verbose) as progress:
+            self.n_iter_, self.converged_, interrupted = run_epochs(
+                run,
+                n,
+                random,
+                max_iter=self.max_iter,
+                shuffle=bool(self.shuffle),
+                report=lambda done: progress(done, f"{len(run.ledger)} {counted}"),
+            )
         return interrupted
 
     # ---------------------------------------------------------------- one example

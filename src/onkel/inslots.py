@@ -18,9 +18,9 @@ from onkel.errors import ParameterError
 from onkel.estimator import warn_of_conflicts
 from onkel.kernels import Kernel, expand
 from onkel.kernels.rows import Rows
+from onkel.learners.epochs import Passes
 from onkel.models.expansion import Expansion
 from onkel.models.model import support_data
-from onkel.passes import Passes
 from onkel.theorem import Theorem, why_not
 
 __all__ = ["InSlots", "InSlotsClassifier", "one_of"]

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import smo
 from onkel._core import thread_count, threads
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.door import OwnKernel
@@ -23,6 +22,7 @@ from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
+from onkel.learners.svm import dual as smo
 from onkel.models.model import support_data
 from onkel.progress import progress_bar
 

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import rules
-from onkel.bounded import Bounded
-from onkel.budget import Grow, Oldest
 from onkel.checks import check_number
 from onkel.errors import ParameterError
 from onkel.inslots import InSlots, InSlotsClassifier, one_of
 from onkel.kernels.rows import Rows
+from onkel.learners import rules
+from onkel.learners.budgeted import Bounded
+from onkel.learners.policies import Grow, Oldest
+from onkel.learners.rules import Regularised, Rule
 from onkel.regressor import OnlineRegressor
-from onkel.rules import Regularised, Rule
 
 __all__ = ["NormaClassifier", "NormaOneClass", "NormaRegressor"]
 

@@ -1,7 +1,7 @@
 """Perceptrons for streams: in bounded memory, and for ever.
 
-A kernel perceptron grows with every mistake. These do not: each is an update rule (`onkel.rules`) and
-a budget policy (`onkel.budget`), put together by a few lines here.
+A kernel perceptron grows with every mistake. These do not: each is an update rule (`onkel.learners.rules`) and
+a budget policy (`onkel.learners.policies`), put together by a few lines here.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import budget as budgets
-from onkel import rules
-from onkel.bounded import Bounded
 from onkel.checks import check_number
 from onkel.errors import ValuesError
 from onkel.inslots import InSlotsClassifier, one_of
 from onkel.kernels.rows import Rows
-from onkel.projection import Projected
-from onkel.rules import Rule
+from onkel.learners import policies as budgets
+from onkel.learners import rules
+from onkel.learners.budgeted import Bounded
+from onkel.learners.projecting import Projected
+from onkel.learners.rules import Rule
 from onkel.theorem import FORGETRON_LEAST, Theorem, forgetron_theorem
 
 __all__ = ["BudgetPerceptron", "Forgetron", "Projectron"]

@@ -13,7 +13,7 @@ from onkel.checks import check_number
 from onkel.errors import warn
 from onkel.inslots import InSlotsClassifier
 from onkel.kernels.rows import Rows
-from onkel.lasvm import Lasvm
+from onkel.learners.lasvm import Lasvm
 
 __all__ = ["OnlineSVC"]
 

@@ -19,17 +19,18 @@ from onkel import bounds
 from onkel.checks import check_number
 from onkel.classifier import OnlineClassifier
 from onkel.door import KernelDoor
-from onkel.dual import Epochs, Online
 from onkel.errors import ParameterError
 from onkel.estimator import warn_of_conflicts
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
+from onkel.learners.epochs import Passes
+from onkel.learners.kernel_perceptron import Online
+from onkel.learners.kernel_perceptron_epochs import Epochs
+from onkel.learners.linear_perceptron import Primal
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
 from onkel.models.model import support_data
 from onkel.models.vote import Vote, vote_weights
-from onkel.passes import Passes
-from onkel.primal import Primal
 
 __all__ = ["KernelPerceptron", "Perceptron"]
 
@@ -276,16 +277,10 @@ class KernelPerceptron(KernelDoor, _WithLedger):
             return learner.averaged()
         if self.hypothesis == "voted":
             raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
-        entries = learner.ledger.entries
         if self.hypothesis == "random":  # the guess in use at a random round
-            until = np.full(learner.machines, 1 + int(self._draw * learner.rounds))
-        else:
-            until = np.array([_longest(entries, o, learner.rounds) for o in range(learner.machines)])
-        kept = entries[entries["round"] < until[entries["class"]]]
-        coef = np.zeros((len(learner.support), learner.machines))
-        place = _place(learner.support.numbers, kept["row"])
-        np.add.at(coef, (place, kept["class"]), kept["step"])
-        return coef
+            return learner.guess_at(np.full(learner.machines, 1 + int(self._draw * learner.rounds)))
+        ends = [learner.ledger.end_of_longest(o, learner.rounds) for o in range(learner.machines)]
+        return learner.guess_at(np.array(ends))
 
     def _ordered_support(self) -> Rows:
         check_is_fitted(self, "_learner")
@@ -420,17 +415,3 @@ class Perceptron(_WithLedger):
     def intercept_(self) -> NDArray[np.float64]:
         v = self._v()
         return np.array(self._labels.out(v[None, :, -1])[0])
-
-
-def _longest(entries: NDArray[Any], machine: int, total: int) -> int:
-    """The round at which the guess that stood longest failed (or the end): entries before it make it."""
-    rounds = entries["round"][entries["class"] == machine]
-    weights = np.diff(np.concatenate([[0], rounds, [total]]))
-    best = int(np.argmax(weights))  # the first of the largest
-    return int(rounds[best]) if best < len(rounds) else total + 1
-
-
-def _place(numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.intp]:
-    order = np.argsort(numbers)
-    found: NDArray[np.intp] = order[np.searchsorted(numbers, rows, sorter=order)]
-    return found

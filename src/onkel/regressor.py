@@ -21,7 +21,7 @@ from onkel.door import Door
 from onkel.errors import KindError, ValuesError
 from onkel.estimator import left_as_it_was
 from onkel.kernels.rows import Rows
-from onkel.passes import Passes
+from onkel.learners.epochs import Passes
 
 __all__ = ["OnlineRegressor"]
 

@@ -1,6 +1,6 @@
 """Support vector machines: scikit-learn's SVC, SVR and OneClassSVM, fast, stoppable, and able to go on.
 
-Each states a dual (`onkel.smo` says which), has it solved, and tells of the solution in the words of
+Each states a dual (`onkel.learners.svm.dual` says which), has it solved, and tells of the solution in the words of
 scikit-learn. What differs from LIBSVM, and so from scikit-learn:
 
 - Many pairs move between two looks at all rows, so `n_iter_`, which counts pair steps, is another number.
@@ -23,18 +23,18 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import smo
 from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
 from onkel.estimator import left_as_it_was
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.labels import check_labels
+from onkel.learners.svm import dual as smo
+from onkel.learners.svm.one_vs_one import Pairs, Past
 from onkel.machine import SupportVectorMachine
 from onkel.models.decision import best_class
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs, by_class, votes
-from onkel.pairs import Pairs, Past
 
 __all__ = ["SVC", "SVR", "OneClassSVM"]
 

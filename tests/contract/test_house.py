@@ -80,7 +80,7 @@ WARNINGS = [
     ("call", "estimator", "X", "category"), WARNINGS, ids=lambda value: getattr(value, "__name__", "")
 )
 def test_a_warning_names_the_users_own_line(call, estimator, X, category, monkeypatch):
-    monkeypatch.setattr("onkel.lasvm.STEPS", 100)
+    monkeypatch.setattr("onkel.learners.lasvm.STEPS", 100)
     lines, start = inspect.getsourcelines(call)
     with pytest.warns(category) as caught:
         call(estimator, X, (Y * 10)[: len(X)])

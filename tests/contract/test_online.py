@@ -19,9 +19,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import onkel.bounded
-import onkel.lasvm
-import onkel.projection
+import onkel.learners.budgeted
+import onkel.learners.lasvm
+import onkel.learners.projecting
 from onkel import (
     BudgetPerceptron,
     Forgetron,
@@ -33,14 +33,14 @@ from onkel import (
     PassiveAggressiveRegressor,
     Projectron,
     bounds,
-    rules,
 )
-from onkel import budget as budgets
-from onkel.bounded import Bounded
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
+from onkel.learners import policies as budgets
+from onkel.learners import rules
+from onkel.learners.budgeted import Bounded
+from onkel.learners.rules import Regularised, Rule
 from onkel.models.state import Snapshot
-from onkel.rules import Regularised, Rule
 
 CLASSIFIERS = [Forgetron, BudgetPerceptron, Projectron, PassiveAggressiveClassifier, NormaClassifier, OnlineSVC]
 REGRESSORS = [PassiveAggressiveRegressor, NormaRegressor]
@@ -600,7 +600,7 @@ def refusing(limit):
 
 @pytest.fixture
 def in_small_parts(monkeypatch):
-    for module in (onkel.bounded, onkel.projection, onkel.lasvm):
+    for module in (onkel.learners.budgeted, onkel.learners.projecting, onkel.learners.lasvm):
         monkeypatch.setattr(module, "CHUNK", 4)
 
 

@@ -8,13 +8,13 @@ import signal
 
 import matplotlib as mpl
 import numpy as np
-import onkel.models.vote
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
 from contract.bad_calls import BAD_CALLS, BAD_CLASSES, BAD_LABELS, BAD_X, BAD_Y
+from perceptron_modules import patch_learner
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
@@ -23,11 +23,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import onkel.dual
-import onkel.primal
+import onkel.learners.linear_perceptron
+import onkel.models.vote
 from onkel import KernelPerceptron, Perceptron
 from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Polynomial, Precomputed
+from onkel.learners import kernel_perceptron
 from onkel.models.expansion import Expansion
 from onkel.models.vote import Vote
 
@@ -797,7 +798,7 @@ def refusing(limit):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_kernel_that_fails_on_a_later_row_leaves_the_machine_as_it_was(classes, monkeypatch):
-    monkeypatch.setattr(onkel.dual, "CHUNK", 4)
+    patch_learner(monkeypatch, "CHUNK", 4)
     X, y = blobs(40, classes=classes)
     more = -X[20:]  # all on the other side, so that the first chunks err
     more[-1] = 1e6
@@ -845,7 +846,7 @@ def test_nothing_is_printed_that_was_not_asked_for(cls, capfd):
 
 def stop_at(monkeypatch, call):
     """Ctrl-C when `decide` is called for the given time, counted from 1."""
-    calls, decide = [], onkel.dual.decide
+    calls, decide = [], kernel_perceptron.decide
 
     def interrupted(*args):
         calls.append(1)
@@ -853,11 +854,11 @@ def stop_at(monkeypatch, call):
             raise KeyboardInterrupt
         return decide(*args)
 
-    monkeypatch.setattr(onkel.dual, "decide", interrupted)
+    patch_learner(monkeypatch, "decide", interrupted)
 
 
 def test_a_fit_that_is_interrupted_keeps_the_chunks_before(monkeypatch):
-    monkeypatch.setattr(onkel.dual, "CHUNK", 8)
+    patch_learner(monkeypatch, "CHUNK", 8)
     X, y = rings(60)
     options = {"kernel": RBF(gamma=1.0), "shuffle": False}
     expected = KernelPerceptron(**options).partial_fit(X[:16], y[:16], classes=[0, 1])
@@ -879,7 +880,7 @@ def test_a_fit_that_is_interrupted_keeps_the_chunks_before(monkeypatch):
 
 
 def test_an_interrupt_in_a_kernel_function_stops_the_fit_and_leaves_a_usable_machine(monkeypatch):
-    monkeypatch.setattr(onkel.dual, "CHUNK", 8)
+    patch_learner(monkeypatch, "CHUNK", 8)
     X, y = rings(60)
     calls = []
 
@@ -901,7 +902,7 @@ def test_an_interrupt_in_a_kernel_function_stops_the_fit_and_leaves_a_usable_mac
 
 
 def test_an_interrupt_in_a_later_epoch_certifies_nothing_that_is_not_so(monkeypatch):
-    monkeypatch.setattr(onkel.dual, "CHUNK", 2)
+    patch_learner(monkeypatch, "CHUNK", 2)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(24, 1)), rng.integers(0, 2, 24)
     y[:2] = [0, 1]
@@ -935,7 +936,7 @@ def test_an_interrupted_fit_does_not_say_that_training_cannot_end(monkeypatch):
 def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
     X, y = blobs(10000)
     X = X * 0.1 + np.random.default_rng(1).normal(size=X.shape)  # mixed up, so that mistakes go on
-    calls, learn = [], onkel.primal.Primal.learn
+    calls, learn = [], onkel.learners.linear_perceptron.Primal.learn
 
     def interrupted(self, *args):
         calls.append(1)
@@ -945,7 +946,7 @@ def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
 
     machine = Perceptron(shuffle=False)
     with monkeypatch.context() as patch:
-        patch.setattr(onkel.primal.Primal, "learn", interrupted)
+        patch.setattr(onkel.learners.linear_perceptron.Primal, "learn", interrupted)
         with pytest.raises(KeyboardInterrupt):
             machine.fit(X, y)
     seen = machine.n_rounds_
@@ -960,7 +961,7 @@ def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
 
 @pytest.mark.parametrize("learn", ["partial_fit", "warm fit"])
 def test_an_interrupt_while_going_on_keeps_whole_chunks_and_a_machine_that_goes_on(learn, monkeypatch):
-    monkeypatch.setattr(onkel.dual, "CHUNK", 8)
+    patch_learner(monkeypatch, "CHUNK", 8)
     X, y = rings(60)
     options = {"kernel": RBF(gamma=1.0), "shuffle": False, "max_iter": 1, "warm_start": learn == "warm fit"}
     machine = KernelPerceptron(**options).fit(X[:20], y[:20])

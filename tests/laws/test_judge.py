@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from reference.online_oracles import SlowProjectron, assert_alike, feed, scores_of
 from strategies import seeds
 
-from onkel import Projectron, projection
+from onkel import Projectron
 from onkel._core import _native, aligned, simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, prepare
-from onkel.projection import IN_DOUBT, NO_LIMIT, NOTHING, WAITS, Inverse, Projected
+from onkel.learners import projecting
+from onkel.learners.projecting import IN_DOUBT, NO_LIMIT, NOTHING, WAITS, Projected
+from onkel.learners.screening import Inverse
 
 UNIT = 2.0**-24  # of rounding in single precision
 every_target = pytest.mark.parametrize("target", simd_targets())
@@ -373,7 +375,7 @@ def test_an_inverse_serves_where_a_float_holds_it(scale, serves):
 
 @pytest.fixture
 def small_supports_judged(monkeypatch):
-    monkeypatch.setattr(projection, "JUDGED_FROM", 1)
+    monkeypatch.setattr(projecting, "JUDGED_FROM", 1)
 
 
 judging = pytest.mark.usefixtures("small_supports_judged")
@@ -469,7 +471,7 @@ def test_judging_begins_where_the_support_is_large_enough(aggressive):
         before = verdicts.total()
         single.learn_one(x, label)
         sizes += [len(single._learner)] * (verdicts.total() > before)
-    assert projection.JUDGED_FROM <= sizes[0] < 200 == sizes[-1]
+    assert projecting.JUDGED_FROM <= sizes[0] < 200 == sizes[-1]
     assert sizes[0] < 140 if aggressive else sizes[0] > 130  # where mistakes are added there is nothing to judge
     assert_alike(single, chunked, X, 1e-9)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onkel.ledger import Ledger, Window
+from onkel.learners.ledger import Ledger, Window
 
 
 @pytest.mark.parametrize("size", [3, 10, 50])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from strategies import as_csr, seeds
 
 from onkel import Forgetron, PassiveAggressiveClassifier, bounds
-from onkel.budget import forgetron_radius
 from onkel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial
+from onkel.learners.policies import forgetron_radius
 from onkel.theorem import forgetron_theorem, pa_theorem
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -7,12 +7,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from perceptron_modules import patch_learner
 from reference.oracles import SlowPerceptron
 from strategies import as_csr, seeds
 
-import onkel.dual
-import onkel.pending
-import onkel.support
+import onkel.learners.support
 from onkel import KernelPerceptron, Perceptron
 from onkel.features import PolynomialMap
 from onkel.kernels import RBF, Kernel, Laplacian, Linear, Polynomial
@@ -25,9 +24,8 @@ HYPOTHESES = ["averaged", "voted", "last", "random", "best"]
 def small_chunks(monkeypatch):
     """So that a few dozen rows meet every way through chunks, waiting pushes, panels, kept columns and blocks."""
     for name, value in (("CHUNK", 7), ("LATER", 11), ("PUSH", 6), ("PANEL", 4), ("STORE", 500), ("KEEP", 0.0)):
-        monkeypatch.setattr(onkel.dual, name, value)
-    monkeypatch.setattr(onkel.pending, "PANEL", 4)
-    monkeypatch.setattr(onkel.support.Support, "BLOCK", 10)
+        patch_learner(monkeypatch, name, value)
+    monkeypatch.setattr(onkel.learners.support.Support, "BLOCK", 10)
 
 
 def whole_numbers(seed, n=60, d=4, classes=2):
@@ -77,8 +75,7 @@ def test_fit_makes_the_mistakes_of_the_slow_twin(problem, kernel, intercept, epo
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_pushes_of_whole_panels_make_the_mistakes_of_the_slow_twin(storage, dtype, store, monkeypatch):
     for name, value in (("CHUNK", 48), ("LATER", 20), ("PUSH", 70), ("PANEL", 32), ("STORE", store), ("KEEP", 1e9)):
-        monkeypatch.setattr(onkel.dual, name, value)
-    monkeypatch.setattr(onkel.pending, "PANEL", 32)
+        patch_learner(monkeypatch, name, value)
     X, y = whole_numbers(3, n=700, classes=3)
     X = X.astype(dtype)
     kernel, rows = Polynomial(degree=2), X
@@ -168,7 +165,7 @@ def test_chunks_are_loops_for_real_data_too(seed, dtype, chunk):
 @pytest.mark.parametrize("d", [3, 40])  # distances directly, or from norms and products
 @pytest.mark.parametrize("chunk", [1, 50])
 def test_a_support_that_grows_on_a_stream_is_that_of_a_fit(block, d, chunk, monkeypatch):
-    monkeypatch.setattr(onkel.support.Support, "BLOCK", block)
+    monkeypatch.setattr(onkel.learners.support.Support, "BLOCK", block)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((250, d)), rng.integers(0, 2, 250)
     options = {"kernel": RBF(gamma=1.0 / d), "hypothesis": "last", "shuffle": False, "max_iter": 1}

@@ -22,7 +22,7 @@ from onkel.kernels import (
     RationalQuadratic,
     Sigmoid,
 )
-from onkel.ledger import LEDGER
+from onkel.learners.ledger import LEDGER
 
 
 def dot(x: NDArray, z: NDArray) -> float:

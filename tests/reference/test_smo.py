@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from reference import svm_oracles as twin
 from strategies import seeds
 
-from onkel import smo
 from onkel._core import _native, simd, simd_targets
 from onkel.kernels import RBF, Linear, prepare
+from onkel.learners.svm import dual as smo
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 paths = pytest.mark.parametrize("path", simd_targets())

@@ -4,7 +4,7 @@
 
 f is the score of the example before it is learned, y its target (±1, or a number to regress on),
 sq_norm = k(x, x), w its weight. What an estimator does with a step, a budget policy decides
-(`onkel.budget`).
+(`onkel.learners.policies`).
 
 A rule needs nothing but its function. Those in `NATIVE` have a twin in the compiled core, cpp/online.h,
 and run there; any other runs here, in Python, a hundred times slower and to the same end.

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.kernels.rows import Rows
-from onkel.ledger import Ledger
-from onkel.progress import progress_bar
+from onkel.learners.ledger import Ledger
 
 __all__ = ["Outcome", "Passes", "Run", "run_epochs"]
 
@@ -66,23 +65,22 @@ def run_epochs(
     *,
     max_iter: int,
     shuffle: bool,
-    who: str,
-    verbose: int,
-    counted: str,
+    report: Callable[[int], None],
 ) -> Outcome:
-    """Up to `max_iter` epochs over n rows; ends after one without an update, and at Ctrl-C."""
+    """Up to `max_iter` epochs over n rows; ends after one without an update, and at Ctrl-C.
+
+    `report` is told now and then how many rows were visited, epochs counted.
+    """
     epochs, converged = 0, False
-    with progress_bar(who, max_iter * n, verbose) as progress:
-        try:
-            while epochs < max_iter and not converged:
-                before = epochs * n
-                epochs += 1
-                order = random.permutation(n) if shuffle else None
+    try:
+        while epochs < max_iter and not converged:
 
-                def told(done: int, before: int = before) -> None:
-                    progress(before + done, f"{len(run.ledger)} {counted}")
+            def visited(done: int, before: int = epochs * n) -> None:
+                report(before + done)
 
-                converged = run.run(order, told) == 0
-        except KeyboardInterrupt as stop:
-            return Outcome(epochs, False, stop)
+            epochs += 1
+            order = random.permutation(n) if shuffle else None
+            converged = run.run(order, visited) == 0
+    except KeyboardInterrupt as stop:
+        return Outcome(epochs, False, stop)
     return Outcome(epochs, converged, None)

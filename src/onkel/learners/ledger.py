@@ -31,6 +31,16 @@ class Ledger:
         """Forgets the entries from `count` on."""
         self._count = count
 
+    def end_of_longest(self, machine: int, rounds: int) -> int:
+        """The round in which the guess that was used longest failed, or rounds + 1; of equal ones the earliest guess.
+
+        The entries of the machine before that round make the guess.
+        """
+        mistakes = self.entries["round"][self.entries["class"] == machine]
+        used = np.diff(np.concatenate([[0], mistakes, [rounds]]))
+        best = int(np.argmax(used))  # the first of the largest
+        return int(mistakes[best]) if best < len(mistakes) else rounds + 1
+
     def mixed(self, mixing: NDArray[np.float64]) -> Ledger:
         """The ledger of new machines that are copies (1) or mirror images (−1) of old ones."""
         old, new = np.nonzero(mixing)

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count
-from onkel.bounded import ONE, as_targets, parts_of
-from onkel.keptrows import KeptRows, KernelRows
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.ledger import Window
+from onkel.learners.kernel_cache import KernelRows
+from onkel.learners.learner import ONE, as_targets, parts_of
+from onkel.learners.ledger import Window
+from onkel.learners.slots import KeptRows
 
 __all__ = ["Lasvm"]
 

@@ -1,6 +1,6 @@
 """The primal learner: v itself, one vector per machine, for rows of numbers.
 
-The same mistakes as `onkel.dual` with the linear kernel, update for update, in O(d) memory.
+The same mistakes as the kernel perceptron with the linear kernel, update for update, in O(d) memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onkel._core import _native
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.ledger import Ledger
+from onkel.learners.ledger import Ledger
 
 __all__ = ["Primal"]
 
@@ -59,9 +59,10 @@ class Primal:
     def merge(self) -> None:
         """Nothing to merge: there are no support vectors."""
 
-    def scores(self, x: Rows, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n, machines)."""
+    def scores(self, x: Rows, V: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """(n, machines) under the current guess, or with other vectors."""
         assert isinstance(x, VectorRows)
+        V = self.V if V is None else V
         return np.asarray(x.matrix @ V[:, :-1].T) + V[:, -1]
 
     def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:

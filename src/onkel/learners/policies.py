@@ -1,6 +1,6 @@
 """Budgets: where an example that is to be learned finds room, one small class each.
 
-A learner has its support in slots. Where a rule (`onkel.rules`) makes a step, the policy puts the
+A learner has its support in slots. Where a rule (`onkel.learners.rules`) makes a step, the policy puts the
 example into a slot, the next free one or one that it gives up, and may shrink all weights for it.
 
 A policy needs nothing but its `take`. Those with a `code` have a twin in the compiled core,

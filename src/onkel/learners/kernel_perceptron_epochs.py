@@ -22,23 +22,21 @@ In both, the perceptron's decisions of a chunk are `decide`; other rules will ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count, threads
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows
-from onkel.kernels.tiles import add_scores, fill, row_bytes
-from onkel.kernels.vectors import grows
-from onkel.ledger import Ledger
-from onkel.pending import PANEL, Pending
-from onkel.support import Support
+from onkel.kernels.rows import Rows, joined
+from onkel.kernels.tiles import add_scores, row_bytes
+from onkel.kernels.vectors import GrowingRows, VectorRows, grows
+from onkel.learners.kernel_perceptron import CHUNK, PANEL, Online, decide
+from onkel.learners.ledger import Ledger
+from onkel.learners.support import Support
 
-__all__ = ["Epochs", "Online"]
+__all__ = ["Epochs", "Pending"]
 
-CHUNK = 256  # rows that are decided on one Gram matrix,
 LATER = 2048  # and after the first epoch, when few err
 PUSH = 384  # support vectors that wait for a push
 STORE = 16 << 20  # bytes of rows that were pushed, after which those visited before hear of them
@@ -46,66 +44,50 @@ TINY = 1e-300  # least squared length of a row, where a kernel that is not PSD h
 KEEP = 256.0  # multiply-adds of a kernel value above which a kept one is cheaper than a new one
 
 
-def decide(
-    kernel: Kernel,
-    x: Rows,
-    y: NDArray[np.int8],
-    w: NDArray[np.float64],
-    bias: float,
-    scores: NDArray[np.float64],
-    squared: NDArray[np.float64],
-    lengths: NDArray[np.float64] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The perceptron's decisions on a chunk, one by one: the steps (b, machines) it took, and the rows it erred on.
-
-    `scores` (machines, b) are those of the guess before the chunk; they and `squared`, the machines'
-    ‖v‖², are brought up to date. `lengths` are the rows' ‖φ(x)‖, where they are not alike.
-    """
-    b = len(x)
-    steps, K = np.empty(y.shape), np.empty((0, b), dtype=x.dtype)
-    place = np.full(b, -1)  # which row of K holds the kernel values of a row of the chunk
-    held = stop = calls = 0
-    while True:
-        margin = np.empty(b - stop)
-        wrong = _native.least_margins(place, stop, y, scores, lengths, margin)
-        if wrong > b // 8 or calls > 8:  # many, or ever new ones: better have them all
-            needed = np.flatnonzero(place[stop:] < 0)
-        else:
-            needed = _nearest(margin, wrong)
-        if len(needed):
-            before, held = held, held + len(needed)
-            if held > len(K):
-                old, K = K, np.empty((min(b, max(held, 2 * len(K), b // 8)), b), dtype=x.dtype)
-                K[:before] = old[:before]
-            place[stop + needed] = np.arange(before, held)
-            _fill_rows(kernel, x, stop + needed, K[before:held])
-        stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, squared)
-        if stop == b:
-            met = np.flatnonzero(place >= 0)  # only they can have erred
-            return steps, met[steps[met].any(axis=1)]
-        calls += 1
-
-
-def _nearest(margin: NDArray[np.float64], wrong: int) -> NDArray[np.int64]:
-    """The rows that err as things are, and those next to erring: a product comes in whole panels."""
-    if wrong == 0:
-        return np.empty(0, dtype=np.int64)
-    count = min(-(-wrong // PANEL) * PANEL, len(margin))
-    near = np.sort(np.argpartition(margin, count - 1)[:count])
-    return near[margin[near] < np.inf]
-
-
-def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -> None:
-    """out = k(x[some], x), but for the rows of x that come before all of them."""
-    if len(x) == 1:
-        out[...] = kernel._diag(x)
-    elif len(some) == len(x):
-        fill(kernel, x, x, out)
-    else:
-        fill(kernel, x[some[0] :], x[some], out[:, some[0] :].T)
-
-
 # ---------------------------------------------------------------- all data at once
+
+
+class Pending:
+    """Mistakes in their order, with their rows packed for products: positions `who`, `steps` (m, machines).
+
+    There is room for `most` of them, which takes memory only as they come.
+    """
+
+    def __init__(self, machines: int, most: int) -> None:
+        self.most = most
+        self.who = np.empty(0, dtype=np.int64)
+        self.steps = np.empty((0, machines))
+        self._rows: Rows | None = None
+
+    def __len__(self) -> int:
+        return len(self.who)
+
+    def add(self, who: NDArray[np.int64], steps: NDArray[np.float64], rows: Rows) -> None:
+        if self._rows is None and grows(rows):
+            assert isinstance(rows, VectorRows)
+            self._rows = GrowingRows(rows.n_features, rows.dtype, self.most)
+        if isinstance(self._rows, GrowingRows):
+            assert isinstance(rows, VectorRows)
+            self._rows.append(rows)
+        else:
+            self._rows = rows if self._rows is None else joined([self._rows, rows])
+        self.who, self.steps = np.concatenate([self.who, who]), np.concatenate([self.steps, steps])
+
+    def part(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.float64], Rows]:
+        """Who, steps and rows from `start` to `stop`, and before them, with steps of 0, those of the same panel."""
+        assert self._rows is not None
+        begin = start - start % PANEL
+        steps = self.steps[begin:stop].copy()
+        steps[: start - begin] = 0.0
+        return self.who[begin:stop], steps, self._rows[begin:stop]
+
+    def forget(self, count: int) -> None:
+        """The first so many have been heard of by all rows."""
+        if isinstance(self._rows, GrowingRows):
+            self._rows.forget(count)
+        elif self._rows is not None:
+            self._rows = self._rows[count:] if count < len(self) else None
+        self.who, self.steps = self.who[count:], self.steps[count:]
 
 
 class Epochs:
@@ -291,87 +273,3 @@ class Epochs:
             add_scores(self.kernel, self.rows, s, A, scores.T, values=self._columns[place].T)
         else:
             add_scores(self.kernel, self.rows[where], s, A, scores.T)
-
-
-# ---------------------------------------------------------------- streams
-
-
-class Online:
-    """A learner that has seen some of a stream and goes on.
-
-    `rounds` counts the examples it was used on, of all epochs.
-    """
-
-    def __init__(self, kernel: Kernel, machines: int, bias: float) -> None:
-        self.kernel, self.machines, self.bias = kernel, machines, bias
-        self.ledger, self.support = Ledger(), Support(machines)
-        self.squared = np.zeros(machines)  # ‖v‖² of each machine
-        self.rounds = 0
-        self.model: tuple[Any, Any] | None = None  # what the estimator last made of this state, and which it was
-
-    def set_machines(self, mixing: NDArray[np.float64]) -> None:
-        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
-        self.support.set_machines(mixing)
-        self.squared = self.squared @ np.abs(mixing)
-        self.ledger = self.ledger.mixed(mixing)
-        self.machines = mixing.shape[1]
-
-    def widen(self, n_features: int) -> None:
-        """More features, in which all that was learned is 0."""
-        self.support.widen(n_features)
-        self.model = None
-
-    def mark(self) -> Any:
-        """What `back_to` needs to undo all learning from now on."""
-        return self.machines, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.mark()
-
-    def back_to(self, mark: Any) -> None:
-        self.machines, self.rounds, self.squared, self.ledger, count, support = mark
-        self.ledger.truncate(count)
-        self.support.back_to(support)
-
-    def merge(self) -> None:
-        """Makes one support vector of those that are the same row, met in several epochs."""
-        self.support.merge()
-
-    def averaged(self) -> NDArray[np.float64]:
-        """The coefficients of Σ_k m_k v_k / m: a step of round r is in the guess of R − r of the R rounds."""
-        return self.support.coef - self.support.moment / max(self.rounds, 1)
-
-    def scores(self, x: Rows, coef: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """(n, machines) under the current guess, or with other coefficients."""
-        coef = self.support.coef if coef is None else coef
-        out = np.zeros((len(x), self.machines))
-        self.support.add_scores(self.kernel, x, coef, out)
-        if self.bias:
-            out += self.bias * coef.sum(axis=0)
-        return out
-
-    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
-        """A chunk of examples, one by one: y (n, machines), w and the rows' numbers (n,)."""
-        for start in range(0, len(x), CHUNK):
-            where = slice(start, start + CHUNK)
-            part = x[where] if len(x) > CHUNK else x
-            scores = np.ascontiguousarray(self.scores(part).T)
-            steps, erred = decide(self.kernel, part, y[where], w[where], self.bias, scores, self.squared)
-            if len(erred):
-                new = part[erred] if len(erred) < len(part) else part
-                steps, rounds, which = steps[erred], self.rounds + 1 + erred, numbers[where][erred]
-                self.ledger.add(steps, rounds, which)
-                self.support.add(new, steps, steps * rounds[:, None], which)
-            self.rounds += len(part)
-
-    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
-        """One example of weight 1, y (1, machines), without the machinery of chunks."""
-        self.rounds += 1
-        f = self.scores(x)
-        if self.machines == 1 and y[0, 0] * f[0, 0] > 0:
-            return
-        erred = (y * f <= 0) & (y != 0)
-        if not erred.any():
-            return
-        steps = np.where(erred, y, 0.0)
-        length = float(self.kernel._diag(x)[0]) + self.bias
-        self.squared += (2 * steps * f + steps * steps * length)[0]
-        self.ledger.add_one(steps, self.rounds, number)
-        self.support.add(x, steps, steps * self.rounds, np.array([number]))

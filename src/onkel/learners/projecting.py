@@ -19,22 +19,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import _native, aligned, aligned_empty, aligned_zeros, thread_count
-from onkel.bounded import CHUNK, ONE, Slots, as_targets, in_parts, parts_of
+from onkel._core import _native, aligned, aligned_empty, thread_count
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill, fill_below
-from onkel.ledger import Window
+from onkel.learners.budgeted import CHUNK
+from onkel.learners.learner import ONE, as_targets, in_parts, parts_of
+from onkel.learners.ledger import Window
+from onkel.learners.screening import IN_DOUBT, NOTHING, WAITS, Inverse
+from onkel.learners.slots import Slots
 
 __all__ = ["Projected"]
 
 # Twice the multiply-adds of a substitution below which a second thread costs more than it brings.
 SMALL_SOLVE = 1 << 21
 JUDGED_FROM = 128  # support vectors: a projection on fewer costs no more than a verdict
-WELL_CONDITIONED, USUAL = 1e6, 1e15  # ‖L‖ ‖L⁻¹‖, and numbers, up to which single precision serves
-BETTER_CONDITIONED = 1e4  # so that a projection is not much longer than what is projected, rounding or not
-IN_DOUBT, NOTHING, WAITS = 0, 1, 2  # verdicts of cpp/judge.h
-PANEL = 16  # rows of a triangle that lie side by side: kTriangle of cpp/engine.h
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -58,30 +57,6 @@ class Part:
 
     def fits(self, room: int, machines: int, dtype: np.dtype) -> bool:
         return self.K.shape[1] == room and self.F.shape[1] == machines and self.K.dtype == dtype
-
-
-class Inverse:
-    """M = L⁻¹ in single precision. Each row is made from L, once: it is no part of what was learned."""
-
-    def __init__(self) -> None:
-        self.M = np.empty(0, dtype=np.float32)  # in panels, as cpp/engine.h says
-        self.squares = np.zeros(2)  # Σ M² and Σ L²
-        self.norm = 0.0  # √Σ M²
-        self.size = 0
-        # while rounding in double is nothing beside that of a float, and a float holds M; and for coefficients
-        self.serves = self.serves_alpha = True
-
-    def follow(self, L: NDArray[np.float64], size: int) -> None:
-        """Takes in the rows that L has got since."""
-        panels = -(-len(L) // PANEL)
-        entries = panels * (panels + 1) // 2 * PANEL * PANEL
-        if len(self.M) < entries:
-            old, self.M = self.M, aligned_zeros((entries,), np.float32)
-            self.M[: len(old)] = old
-        _native.invert_rows(L, self.size, size, self.M, self.squares)
-        self.size, (self.norm, of_L) = size, np.sqrt(self.squares).tolist()
-        self.serves = self.norm * of_L < WELL_CONDITIONED and max(self.norm, of_L) < USUAL
-        self.serves_alpha = self.serves and self.norm * of_L < BETTER_CONDITIONED
 
 
 class Projected:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel import smo
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
+from onkel.learners.svm import dual as smo
 
 __all__ = ["max_margin"]
 

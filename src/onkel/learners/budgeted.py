@@ -7,105 +7,31 @@ result does not depend on the parts: a kernel value depends on nothing but its t
 the slots are made slot by slot.
 
 Without a budget the slots are the part's own, and the support of the parts before it is a growing one
-(`onkel.support.Support`), whose scores are pulled.
+(`onkel.learners.support.Support`), whose scores are pulled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel.budget import Example, Memory, Policy
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows, joined
+from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill, fill_below
-from onkel.kernels.vectors import GrowingRows, VectorRows
-from onkel.ledger import Window
-from onkel.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
-from onkel.support import Support
+from onkel.learners.learner import ONE, as_targets, in_parts, parts_of
+from onkel.learners.ledger import Window
+from onkel.learners.policies import Example, Memory, Policy
+from onkel.learners.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
+from onkel.learners.slots import Slots
+from onkel.learners.support import Support
 
 __all__ = ["ONE", "Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
 
 CHUNK = 512  # rows that are learned on one set of kernel values
-ONE = np.ones(1)  # the weight of an example that has none
 SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
-
-
-def as_targets(y: NDArray) -> NDArray[np.float64]:
-    """Targets as the passes take them: NaN where a machine does not look, which labels say by a 0."""
-    if y.dtype != np.int8:
-        return y
-    targets = y.astype(np.float64)
-    if not y.all():
-        targets[y == 0] = np.nan
-    return targets
-
-
-def in_parts(
-    size: int,
-    learn: Callable[[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]],
-    x: Rows,
-    y: NDArray[np.float64],
-    w: NDArray[np.float64],
-    numbers: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Learns from `size` examples at a time; the scores of all."""
-    if len(x) <= size:
-        return learn(x, y, w, numbers)
-    parts = [slice(start, start + size) for start in range(0, len(x), size)]
-    return np.concatenate([learn(x[part], y[part], w[part], numbers[part]) for part in parts])
-
-
-def parts_of(learner: Any) -> dict[str, Any]:
-    """Everything that a learner is, what changes copied."""
-    return {name: value.copy() if hasattr(value, "copy") else value for name, value in vars(learner).items()}
-
-
-class Slots:
-    """Rows in places that can be taken by others; dense ones are packed for products as they come."""
-
-    def __init__(self) -> None:
-        self.rows: Rows | None = None
-
-    def __len__(self) -> int:
-        return 0 if self.rows is None else len(self.rows)
-
-    def put(self, slots: NDArray[np.int64], x: Rows) -> None:
-        """Rows x move into slots, of which those past the end come in order."""
-        if isinstance(x, VectorRows) and x.is_dense:
-            if self.rows is None:
-                self.rows = GrowingRows(x.n_features, x.dtype)
-            if isinstance(self.rows, GrowingRows):
-                self.rows.put(slots, x)
-                return
-        old = len(self)
-        both = x if self.rows is None else joined([self.rows, x])
-        index = np.arange(max(old, int(slots.max()) + 1))
-        index[slots] = old + np.arange(len(slots))
-        self.rows = both[index]
-
-    def put_one(self, slot: int, x: Rows) -> None:
-        """The same for one row."""
-        if isinstance(self.rows, GrowingRows) and isinstance(x, VectorRows):
-            self.rows.put_one(slot, x)
-        else:
-            self.put(np.array([slot]), x)
-
-    def copy(self) -> Slots:
-        twin = Slots()
-        twin.rows = self.rows.copy() if isinstance(self.rows, GrowingRows) else self.rows
-        return twin
-
-    def widen(self, n_features: int) -> None:
-        if self.rows is not None:
-            assert isinstance(self.rows, VectorRows)
-            wide = self.rows.widened(n_features)
-            self.rows = None
-            self.put(np.arange(len(wide)), wide)
 
 
 class One(NamedTuple):

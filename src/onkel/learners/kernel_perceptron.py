@@ -1,0 +1,177 @@
+"""The kernel perceptron on a stream: an ordered ledger of mistakes over support vectors.
+
+A mistake-driven learner is the sum of the examples it got wrong, v = Σ step · φ(x), so the list of its mistakes in
+order is all there is: every earlier guess is a prefix of it.
+
+A chunk of examples is learned in two steps: its scores under the present guess are computed at once, and then the
+decisions are made one by one (`decide`) on the small Gram matrix of the chunk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core import _native
+from onkel.kernels import Kernel
+from onkel.kernels.rows import Rows
+from onkel.kernels.tiles import fill
+from onkel.learners.ledger import Ledger
+from onkel.learners.support import Support
+
+__all__ = ["CHUNK", "PANEL", "Online", "decide"]
+
+PANEL = 32  # support vectors of a product come in multiples of this where they can
+CHUNK = 256  # rows that are decided on one Gram matrix,
+
+
+def decide(
+    kernel: Kernel,
+    x: Rows,
+    y: NDArray[np.int8],
+    w: NDArray[np.float64],
+    bias: float,
+    scores: NDArray[np.float64],
+    squared: NDArray[np.float64],
+    lengths: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """The perceptron's decisions on a chunk, one by one: the steps (b, machines) it took, and the rows it erred on.
+
+    `scores` (machines, b) are those of the guess before the chunk; they and `squared`, the machines'
+    ‖v‖², are brought up to date. `lengths` are the rows' ‖φ(x)‖, where they are not alike.
+    """
+    b = len(x)
+    steps, K = np.empty(y.shape), np.empty((0, b), dtype=x.dtype)
+    place = np.full(b, -1)  # which row of K holds the kernel values of a row of the chunk
+    held = stop = calls = 0
+    while True:
+        margin = np.empty(b - stop)
+        wrong = _native.least_margins(place, stop, y, scores, lengths, margin)
+        if wrong > b // 8 or calls > 8:  # many, or ever new ones: better have them all
+            needed = np.flatnonzero(place[stop:] < 0)
+        else:
+            needed = _nearest(margin, wrong)
+        if len(needed):
+            before, held = held, held + len(needed)
+            if held > len(K):
+                old, K = K, np.empty((min(b, max(held, 2 * len(K), b // 8)), b), dtype=x.dtype)
+                K[:before] = old[:before]
+            place[stop + needed] = np.arange(before, held)
+            _fill_rows(kernel, x, stop + needed, K[before:held])
+        stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, squared)
+        if stop == b:
+            met = np.flatnonzero(place >= 0)  # only they can have erred
+            return steps, met[steps[met].any(axis=1)]
+        calls += 1
+
+
+def _nearest(margin: NDArray[np.float64], wrong: int) -> NDArray[np.int64]:
+    """The rows that err as things are, and those next to erring: a product comes in whole panels."""
+    if wrong == 0:
+        return np.empty(0, dtype=np.int64)
+    count = min(-(-wrong // PANEL) * PANEL, len(margin))
+    near = np.sort(np.argpartition(margin, count - 1)[:count])
+    return near[margin[near] < np.inf]
+
+
+def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -> None:
+    """out = k(x[some], x), but for the rows of x that come before all of them."""
+    if len(x) == 1:
+        out[...] = kernel._diag(x)
+    elif len(some) == len(x):
+        fill(kernel, x, x, out)
+    else:
+        fill(kernel, x[some[0] :], x[some], out[:, some[0] :].T)
+
+
+class Online:
+    """A learner that has seen some of a stream and goes on.
+
+    `rounds` counts the examples it was used on, of all epochs.
+    """
+
+    def __init__(self, kernel: Kernel, machines: int, bias: float) -> None:
+        self.kernel, self.machines, self.bias = kernel, machines, bias
+        self.ledger, self.support = Ledger(), Support(machines)
+        self.squared = np.zeros(machines)  # ‖v‖² of each machine
+        self.rounds = 0
+        self.model: tuple[Any, Any] | None = None  # what the estimator last made of this state, and which it was
+
+    def set_machines(self, mixing: NDArray[np.float64]) -> None:
+        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
+        self.support.set_machines(mixing)
+        self.squared = self.squared @ np.abs(mixing)
+        self.ledger = self.ledger.mixed(mixing)
+        self.machines = mixing.shape[1]
+
+    def widen(self, n_features: int) -> None:
+        """More features, in which all that was learned is 0."""
+        self.support.widen(n_features)
+        self.model = None
+
+    def mark(self) -> Any:
+        """What `back_to` needs to undo all learning from now on."""
+        return self.machines, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.mark()
+
+    def back_to(self, mark: Any) -> None:
+        self.machines, self.rounds, self.squared, self.ledger, count, support = mark
+        self.ledger.truncate(count)
+        self.support.back_to(support)
+
+    def merge(self) -> None:
+        """Makes one support vector of those that are the same row, met in several epochs."""
+        self.support.merge()
+
+    def averaged(self) -> NDArray[np.float64]:
+        """The coefficients of Σ_k m_k v_k / m: a step of round r is in the guess of R − r of the R rounds."""
+        return self.support.coef - self.support.moment / max(self.rounds, 1)
+
+    def guess_at(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The coefficients of each machine's guess in a round: the updates before it."""
+        entries, numbers = self.ledger.entries, self.support.numbers
+        entries = entries[entries["round"] < rounds[entries["class"]]]
+        order = np.argsort(numbers)
+        place = order[np.searchsorted(numbers, entries["row"], sorter=order)]
+        coef = np.zeros((len(numbers), self.machines))
+        np.add.at(coef, (place, entries["class"]), entries["step"])
+        return coef
+
+    def scores(self, x: Rows, coef: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """(n, machines) under the current guess, or with other coefficients."""
+        coef = self.support.coef if coef is None else coef
+        out = np.zeros((len(x), self.machines))
+        self.support.add_scores(self.kernel, x, coef, out)
+        if self.bias:
+            out += self.bias * coef.sum(axis=0)
+        return out
+
+    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+        """A chunk of examples, one by one: y (n, machines), w and the rows' numbers (n,)."""
+        for start in range(0, len(x), CHUNK):
+            where = slice(start, start + CHUNK)
+            part = x[where] if len(x) > CHUNK else x
+            scores = np.ascontiguousarray(self.scores(part).T)
+            steps, erred = decide(self.kernel, part, y[where], w[where], self.bias, scores, self.squared)
+            if len(erred):
+                new = part[erred] if len(erred) < len(part) else part
+                steps, rounds, which = steps[erred], self.rounds + 1 + erred, numbers[where][erred]
+                self.ledger.add(steps, rounds, which)
+                self.support.add(new, steps, steps * rounds[:, None], which)
+            self.rounds += len(part)
+
+    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+        """One example of weight 1, y (1, machines), without the machinery of chunks."""
+        self.rounds += 1
+        f = self.scores(x)
+        if self.machines == 1 and y[0, 0] * f[0, 0] > 0:
+            return
+        erred = (y * f <= 0) & (y != 0)
+        if not erred.any():
+            return
+        steps = np.where(erred, y, 0.0)
+        length = float(self.kernel._diag(x)[0]) + self.bias
+        self.squared += (2 * steps * f + steps * steps * length)[0]
+        self.ledger.add_one(steps, self.rounds, number)
+        self.support.add(x, steps, steps * self.rounds, np.array([number]))

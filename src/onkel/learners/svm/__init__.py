@@ -1,0 +1,1 @@
+"""Support vector machines: their duals, solved by working sets of pair steps."""

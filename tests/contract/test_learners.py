@@ -1,0 +1,36 @@
+"""Every learner keeps the contract that estimators rely on."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import onkel
+from onkel import registry
+from onkel.learners.learner import Learner
+
+METHODS = [name for name, value in vars(Learner).items() if inspect.isfunction(value) and not name.startswith("_")]
+ONLINE = [entry.name for entry in registry.estimators() if entry.online]
+
+
+def learner_of(name):
+    X = np.random.default_rng(0).random((30, 3))
+    return getattr(onkel, name)().partial_fit(X, (X[:, 0] > 0.5).astype(int))._learner
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_every_learner_keeps_the_contract(name):
+    learner = learner_of(name)
+    assert isinstance(learner, Learner)
+    assert (learner.machines, learner.rounds) == (1, 30)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_learner_names_its_arguments_as_the_contract_does(name, method):
+    promised = list(inspect.signature(getattr(Learner, method)).parameters)[1:]
+    given = list(inspect.signature(getattr(learner_of(name), method)).parameters.values())
+    assert [parameter.name for parameter in given][: len(promised)] == promised
+    assert all(parameter.default is not inspect.Parameter.empty for parameter in given[len(promised) :])
