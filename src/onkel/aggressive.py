@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.base import RegressorMixin
 
+from onkel.bounds.theorems import Theorem, pa_theorem
 from onkel.checks import check_number
 from onkel.inslots import InSlots, InSlotsClassifier, one_of
 from onkel.kernels.rows import Rows
@@ -14,7 +15,6 @@ from onkel.learners import rules
 from onkel.learners.budgeted import Bounded
 from onkel.learners.rules import Rule
 from onkel.regressor import OnlineRegressor
-from onkel.theorem import Theorem, pa_theorem
 
 __all__ = ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from onkel.conflicts import conflicts
+from onkel.bounds.equal_rows import conflicts
 from onkel.errors import ParameterError, warn
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows

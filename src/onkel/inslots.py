@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import bounds
+from onkel.bounds.certificates import certify_budgeted_fit
+from onkel.bounds.theorems import Certificate, Theorem, uncertified
 from onkel.checks import check_integer
 from onkel.classifier import OnlineClassifier
 from onkel.door import KernelDoor
 from onkel.errors import ParameterError
 from onkel.estimator import warn_of_conflicts
-from onkel.kernels import Kernel, expand
+from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.epochs import Passes
 from onkel.models.expansion import Expansion
 from onkel.models.model import support_data
-from onkel.theorem import Theorem, why_not
 
 __all__ = ["InSlots", "InSlotsClassifier", "one_of"]
 
@@ -150,7 +150,7 @@ class InSlotsClassifier(InSlots, OnlineClassifier):
         self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
     ) -> KeyboardInterrupt | None:
         interrupted = super()._epochs_new(rows, y, weights, numbers)
-        self._certified: tuple[int, bounds.Certificate] | None = None
+        self._certified: tuple[int, Certificate] | None = None
         if interrupted is None:
             try:
                 self._certified = self._certify(rows, y, weights, numbers)
@@ -160,63 +160,40 @@ class InSlotsClassifier(InSlots, OnlineClassifier):
 
     def _certify(
         self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
-    ) -> tuple[int, bounds.Certificate] | None:
+    ) -> tuple[int, Certificate] | None:
         """The mistakes of a fit against the theorem, if there is one, with what was learned as the comparator."""
         radius_sq = float(self.kernel_._diag(rows).max())
         theorem = self._theorem(radius_sq)
         if isinstance(theorem, str):
             return None
-        found = self._held_against(theorem, radius_sq, rows, y, weights, numbers)
-        return self.n_rounds_, found
-
-    def _held_against(
-        self,
-        theorem: Theorem,
-        radius_sq: float,
-        rows: Rows,
-        y: NDArray,
-        weights: NDArray[np.float64],
-        numbers: NDArray,
-    ) -> bounds.Certificate:
-        run = (self.n_mistakes_, radius_sq, self.n_iter_)
-        if (weights != 1).any():
-            return bounds.uncertified(*run, "the theorem is about weights of 1; others change the steps")
-        if self._is_psd is not True:
-            return bounds.uncertified(*run, why_not(self._is_psd))
-        model = self._expansion()
-        F, squared = np.zeros((len(rows), self._learner.machines)), 0.0
-        if len(model.support):
-            F = expand(self.kernel_, rows, model.support, model.coef)
-            squared = (model.coef * F[np.searchsorted(numbers, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
-        targets = self._labels.targets(self._labels.index(y, self._who), self._labels.machines)
-        seen = bounds.certify(  # all machines as one
-            mistakes=np.array([self.n_mistakes_]),
-            margins=(targets * F).reshape(-1, 1),
-            norms=np.sqrt(np.maximum(0.0, [squared])),
+        found = certify_budgeted_fit(
+            theorem,
+            self._expansion(),
+            mistakes=self.n_mistakes_,
+            rows=rows,
+            targets=self._labels.targets(self._labels.index(y, self._who), self._labels.machines),
+            weights=weights,
+            numbers=numbers,
             radius_sq=radius_sq,
             epochs=self.n_iter_,
-            comparator="what was learned",
-            theorems=(theorem,),
+            is_psd=self._is_psd,
         )
-        if theorem.separable and not (seen.margin or 0.0) > 0:
-            reason = f"no separator found in {self.n_iter_} epoch(s), and the theorem is about rows that have one"
-            return bounds.uncertified(*run, reason)
-        return seen
+        return self.n_rounds_, found
 
     @property
-    def certificate_(self) -> bounds.Certificate:
+    def certificate_(self) -> Certificate:
         """After `fit` the mistakes of all machines against the theorem; where there is none, why."""
         check_is_fitted(self, "_learner")
         theorem = self._theorem(1.0)
         if isinstance(theorem, str):
-            return bounds.uncertified(self.n_mistakes_, None, self.n_iter_, theorem)
+            return uncertified(self.n_mistakes_, None, self.n_iter_, theorem)
         certified = self.__dict__.get("_certified")
         if certified is None or certified[0] != self.n_rounds_:
             raise AttributeError(
                 "certificate_ is there after a fit that was neither interrupted nor a warm start; the examples of "
                 "online learning are not kept, so that nothing can be compared on them"
             )
-        found: bounds.Certificate = certified[1]
+        found: Certificate = certified[1]
         return found
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
+from onkel.bounds.theorems import FORGETRON_LEAST, Theorem, forgetron_theorem
 from onkel.checks import check_number
 from onkel.errors import ValuesError
 from onkel.inslots import InSlotsClassifier, one_of
@@ -19,7 +20,6 @@ from onkel.learners import rules
 from onkel.learners.budgeted import Bounded
 from onkel.learners.projecting import Projected
 from onkel.learners.rules import Rule
-from onkel.theorem import FORGETRON_LEAST, Theorem, forgetron_theorem
 
 __all__ = ["BudgetPerceptron", "Forgetron", "Projectron"]
 

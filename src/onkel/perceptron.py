@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import bounds
+from onkel.bounds.certificates import certify_perceptron_fit
+from onkel.bounds.theorems import Certificate
 from onkel.checks import check_number
 from onkel.classifier import OnlineClassifier
 from onkel.door import KernelDoor
@@ -158,7 +159,7 @@ class KernelPerceptron(KernelDoor, _WithLedger):
             raise ParameterError(f"{self._who}: hypothesis must be one of {allowed}; got {self.hypothesis!r}.")
 
     def _resolve(self, rows: Rows) -> Kernel:
-        self._certificate: bounds.Certificate | None = None
+        self._certificate: Certificate | None = None
         return super()._resolve(rows)
 
     def _new_learner(self, rows: Rows, machines: int) -> Online:
@@ -177,32 +178,9 @@ class KernelPerceptron(KernelDoor, _WithLedger):
         )
 
     def _after_fit(self, run: Epochs, y: NDArray, interrupted: bool) -> None:
-        self._certificate = self._certify(run)
+        self._certificate = certify_perceptron_fit(run, self.n_iter_, self._is_psd)
         if self.max_iter > 1 and not self.converged_ and not interrupted:
             warn_of_conflicts(run.rows, y[run.place], self._who)
-
-    def _certify(self, run: Epochs) -> bounds.Certificate:
-        """The mistakes of a fit against the theorem, from numbers that are there already."""
-        entries = run.ledger.entries
-        mistakes, steps = np.bincount(entries["class"], minlength=run.machines), np.abs(entries["step"])
-        radius_sq = float(run.own().max()) + run.bias
-        if not run.complete:
-            reason = (
-                f"no separator found in {self.n_iter_} epoch(s). "
-                "onkel.bounds.certificate(estimator, X, y) looks for a bound with a comparator."
-            )
-            return bounds.uncertified(mistakes, radius_sq, self.n_iter_, reason)
-        run.settle()
-        return bounds.certify(
-            mistakes=mistakes,
-            margins=(run.y.T * run.scores).T,
-            norms=np.sqrt(np.maximum(run.squared, 0.0)),
-            radius_sq=radius_sq,
-            epochs=self.n_iter_,
-            comparator="the last guess",
-            is_psd=self._is_psd,
-            weight_ratio=float(steps.max() / steps.min()),  # of the updates: only they enter the proof
-        )
 
     # ---------------------------------------------------------------- what was learned
 
@@ -245,7 +223,7 @@ class KernelPerceptron(KernelDoor, _WithLedger):
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
 
     @property
-    def certificate_(self) -> bounds.Certificate:
+    def certificate_(self) -> Certificate:
         check_is_fitted(self, "_learner")
         if self._certificate is None or len(self._learner.ledger) != self._certificate.mistakes:
             raise AttributeError(

@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 from strategies import draw_points, kernels, seeds
 
 from onkel import KernelPerceptron, bounds
+from onkel.bounds.theorems import THEOREMS
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
-from onkel.theorem import THEOREMS
 
 COMPARATORS = ["last", "averaged", "best", "max-margin"]
 KERNELS = [
@@ -328,7 +328,7 @@ def test_a_kernel_of_unknown_validity_is_examined_on_its_support(monkeypatch):
     seen = bounds.certificate(SlowClassifier(indefinite, max_iter=2).fit(X, y), X, y)
     assert seen.bound is None
     assert "not positive semi-definite" in seen.reason
-    monkeypatch.setattr(bounds, "MAX_CHECKED", 3)
+    monkeypatch.setattr("onkel.bounds.certificates.MAX_CHECKED", 3)
     seen = bounds.certificate(model, X, y)
     assert seen.bound is None
     assert "unknown; onkel.gram.check(kernel(X)) examines it" in seen.reason

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import as_csr, seeds
 
-from onkel.conflicts import conflicts
+from onkel.bounds.equal_rows import conflicts
 from onkel.kernels import Custom, Linear, Precomputed, prepare
 
 kinds = pytest.mark.parametrize("kind", ["dense", "CSR", "float32", "CSR float32"])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from strategies import as_csr, seeds
 
 from onkel import Forgetron, PassiveAggressiveClassifier, bounds
+from onkel.bounds.theorems import forgetron_theorem, pa_theorem
 from onkel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial
 from onkel.learners.policies import forgetron_radius
-from onkel.theorem import forgetron_theorem, pa_theorem
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SCALES = np.geomspace(1e-3, 1e3, 61)

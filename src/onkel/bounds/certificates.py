@@ -1,34 +1,31 @@
-"""Mistakes against the theorem: certificates of fitted perceptrons.
+"""Certificates: from a fitted estimator, or from a fit that has just ended, to the numbers of the theorems.
 
-    certificate       the mistakes made, and those allowed: R/γ², or more where u does not separate the rows
-    trace             the two lemmas of the theorem, mistake by mistake
-    generalization    what the mistakes of one pass promise about new examples
-
-Here estimators and their rows come in, and are turned into numbers. What follows from the numbers, and why, is in
-`onkel.theorem`, whose `Certificate`, `certify` and `uncertified` are also found here.
+`certificate` takes any fitted perceptron with its rows and checks both. The two `certify_…_fit` are called at the end
+of `fit`, where the numbers are at hand. What follows from the numbers, and why, is in `theorems`.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from onkel import gram
-from onkel.checks import check_integer, check_number, check_weights
-from onkel.conflicts import conflicts
+from onkel.bounds.equal_rows import conflicts
+from onkel.bounds.theorems import SHOWN, Certificate, Floats, Theorem, certify, together, uncertified, why_not
+from onkel.checks import check_weights
 from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.kernel_perceptron_epochs import Epochs
 from onkel.learners.svm.max_margin import max_margin
-from onkel.theorem import SHOWN, TOLERANCE, Certificate, Floats, certify, count, together, uncertified, why_not
+from onkel.models.expansion import Expansion
 
-__all__ = ["Certificate", "ErrorBound", "Trace", "certificate", "certify", "generalization", "trace", "uncertified"]
+__all__ = ["certificate", "certify_budgeted_fit", "certify_perceptron_fit"]
 
 MAX_CHECKED = 2000  # support rows whose Gram matrix is examined where a kernel's validity is unknown
 
@@ -49,7 +46,7 @@ NEEDED = ("mistakes_", "classes_", "fit_intercept", "n_iter_", "n_rounds_")
 AS_FITTED = "Give the rows and labels that the estimator was fitted on, in their order."
 
 
-class _Run(NamedTuple):
+class FittedRun(NamedTuple):
     """What a fitted estimator and its rows say, checked; the ledger has K entries."""
 
     kernel: Kernel
@@ -98,7 +95,7 @@ class _Run(NamedTuple):
         return (int(some[found[0, 0]]), int(some[found[0, 1]])) if len(found) else None
 
 
-def _open(estimator: Any, X: Any, y: Any, who: str) -> _Run:
+def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
     """The door of `certificate` and `trace`."""
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise KindError(f"{who}: estimator must be a fitted KernelPerceptron or the like; got {estimator!r}.")
@@ -132,7 +129,7 @@ def _open(estimator: Any, X: Any, y: Any, who: str) -> _Run:
     again = np.bincount(row * len(machines) + machine, minlength=1)  # mistakes of each machine on each row
     epochs = max(1, int(estimator.n_iter_), int(again.max()))  # a warm start may have counted anew
     one, after = float(estimator.fit_intercept), estimator.n_rounds_ - ledger["round"]
-    return _Run(kernel, one, rows, label, signs, row, machine, step, after, epochs)
+    return FittedRun(kernel, one, rows, label, signs, row, machine, step, after, epochs)
 
 
 def _codes(y: Any, n: int, classes: NDArray, who: str) -> NDArray[np.intp]:
@@ -148,7 +145,7 @@ def _codes(y: Any, n: int, classes: NDArray, who: str) -> NDArray[np.intp]:
     return np.array(codes, dtype=np.intp)
 
 
-def _kept(sample_weight: Any, run: _Run, who: str) -> NDArray[np.bool_]:
+def _kept(sample_weight: Any, run: FittedRun, who: str) -> NDArray[np.bool_]:
     """The rows that count: weight 0 is absence."""
     n = len(run.rows)
     weights = check_weights(np.ones(n) if sample_weight is None else sample_weight, n, name="sample_weight", who=who)
@@ -194,7 +191,7 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     if comparator not in COMPARATORS:
         known = ", ".join(f'"{name}"' for name in COMPARATORS)
         raise ParameterError(f"{who}: comparator must be one of {known}; got {comparator!r}.")
-    run = _open(estimator, X, y, who)
+    run = open_run(estimator, X, y, who)
     kept = _kept(sample_weight, run, who)
     n, machines = run.signs.shape
     mistakes = np.bincount(run.machine, minlength=machines)
@@ -229,148 +226,65 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     return best if separates else replace(best, conflict=run.conflict(kept))
 
 
-# ---------------------------------------------------------------- the lemmas, mistake by mistake
+# ---------------------------------------------------------------- of a fit that has just ended
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """The two lemmas at each mistake k = 1 … K; ``print`` it to read it in words.
-
-    With weights, Σw of the first k updates stands for k in lemma 1, and Σw² in lemma 2.
-
-    Attributes
-    ----------
-    progress, progress_floor : (K,), v_k·u and kγ, which lemma 1 says it does not fall below.
-    norm_sq, norm_sq_ceiling : (K,), ‖v_k‖² and kR, which lemma 2 says it does not exceed.
-    margin : γ, the smallest y u·x of all rows; negative where u does not separate them.
-    radius_sq : R, the largest K(x, x), of K + 1 with an intercept.
-    lemma_1, lemma_2 : whether they hold at every mistake, up to a relative 1e-9.
-    """
-
-    progress: Floats = field(repr=False)
-    progress_floor: Floats = field(repr=False)
-    norm_sq: Floats = field(repr=False)
-    norm_sq_ceiling: Floats = field(repr=False)
-    margin: float
-    radius_sq: float
-
-    @property
-    def lemma_1(self) -> bool:
-        """Whether v_k·u ≥ kγ at every mistake."""
-        return bool((self.progress >= self.progress_floor - TOLERANCE * np.abs(self.progress_floor)).all())
-
-    @property
-    def lemma_2(self) -> bool:
-        """Whether ‖v_k‖² ≤ kR at every mistake."""
-        return bool((self.norm_sq <= self.norm_sq_ceiling * (1 + TOLERANCE)).all())
-
-    def __str__(self) -> str:
-        says = {True: "holds at every mistake", False: "FAILS"}
-        return (
-            f"{count(len(self.progress), 'mistake')}, R = {self.radius_sq:.6g}, γ = {self.margin:.6g}\n"
-            f"  lemma 1, v_k·u ≥ kγ: {says[self.lemma_1]}; "
-            f"at the last {self.progress[-1]:.6g} against {self.progress_floor[-1]:.6g}\n"
-            f"  lemma 2, ‖v_k‖² ≤ kR: {says[self.lemma_2]}; "
-            f"at the last {self.norm_sq[-1]:.6g} against {self.norm_sq_ceiling[-1]:.6g}"
+def certify_perceptron_fit(run: Epochs, epochs: int, is_psd: bool | None) -> Certificate:
+    """The mistakes of a kernel perceptron's epochs against the theorem, with its last guess as the comparator."""
+    entries = run.ledger.entries
+    mistakes, steps = np.bincount(entries["class"], minlength=run.machines), np.abs(entries["step"])
+    radius_sq = float(run.own().max()) + run.bias
+    if not run.complete:
+        reason = (
+            f"no separator found in {epochs} epoch(s). "
+            "onkel.bounds.certificate(estimator, X, y) looks for a bound with a comparator."
         )
+        return uncertified(mistakes, radius_sq, epochs, reason)
+    run.settle()
+    return certify(
+        mistakes=mistakes,
+        margins=(run.y.T * run.scores).T,
+        norms=np.sqrt(np.maximum(run.squared, 0.0)),
+        radius_sq=radius_sq,
+        epochs=epochs,
+        comparator="the last guess",
+        is_psd=is_psd,
+        weight_ratio=float(steps.max() / steps.min()),  # of the updates: only they enter the proof
+    )
 
 
-def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
-    """Both lemmas of the theorem, followed through the mistakes of a two-class perceptron.
-
-    v_k = v_{k−1} + w·y·φ(x), so v_k·u grows by w·y·u·φ(x), and ‖v_k‖² by 2w·y·v_{k−1}·φ(x) + w²K(x, x).
-
-    Parameters
-    ----------
-    estimator, X, y : as in `certificate`, of two classes, with a mistake at least.
-    u : (n,), the comparator Σ uᵢ φ(xᵢ), of any length but 0; the final guess where it is left out.
-
-    Cost: n × support kernel values in O(tile) memory, and one Gram matrix of the support rows.
-
-    >>> from onkel import KernelPerceptron, bounds
-    >>> X, y = [[0.0, 2.0], [1.0, 1.0], [0.0, -1.0], [-1.0, 0.0]], [1, 1, 0, 0]
-    >>> lemmas = bounds.trace(KernelPerceptron(kernel="linear").fit(X, y), X, y)
-    >>> lemmas.lemma_1, lemmas.lemma_2
-    (True, True)
-
-    Source: Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 1.3.
-    """
-    who = "bounds.trace"
-    run = _open(estimator, X, y, who)
-    n, machines = run.signs.shape
-    if machines != 1 or not len(run.row):
-        got = count(machines, "machine") if machines != 1 else "no mistake"
-        raise ParameterError(f"{who}: estimator must have one machine, of two classes, that erred; got {got}.")
-    final = np.bincount(run.row, weights=run.step, minlength=n)
-    A = check_weights(final if u is None else u, n, name="u", who=who).reshape(n, -1)
-    F, norms = run.scores(A)
-    if len(norms) != 1 or not norms[0] > 0:
-        got = "the final guess, which is 0" if u is None else f"shape {np.shape(u)} and length {norms.max(initial=0):g}"
-        raise ValuesError(f"{who}: u must be ({n},) coefficients of a vector with a length; got {got}.")
-    along = F[:, 0] / norms[0]  # u·φ(x) on every row
-    support, place = np.unique(run.row, return_inverse=True)
-    K = run.gram(support)
-    guess, growth = np.zeros(len(support)), np.empty(len(place))  # v_k·φ(x) on the support; of ‖v_k‖²
-    for k, (i, step) in enumerate(zip(place, run.step, strict=True)):
-        growth[k] = 2.0 * step * guess[i] + step * step * K[i, i]
-        guess += step * K[i]
-    margin = float((run.signs[:, 0] * along).min())
-    radius_sq = float(run.kernel.diag(run.rows).max()) + run.one
-    progress, progress_floor = np.cumsum(run.step * along[run.row]), margin * np.cumsum(np.abs(run.step))
-    norm_sq, norm_sq_ceiling = np.cumsum(growth), radius_sq * np.cumsum(run.step**2)
-    for array in (progress, progress_floor, norm_sq, norm_sq_ceiling):
-        array.flags.writeable = False
-    return Trace(progress, progress_floor, norm_sq, norm_sq_ceiling, margin, radius_sq)
-
-
-# ---------------------------------------------------------------- from mistakes to new examples
-
-
-class ErrorBound(NamedTuple):
-    """How often a hypothesis errs on new examples: `expected`, and `at_most` with probability 1 − δ."""
-
-    expected: float
-    at_most: float
-
-
-def generalization(
-    k: int, m: int, delta: float = 0.05, hypothesis: Literal["random", "voted"] = "random", *, epochs: int = 1
-) -> ErrorBound:
-    """What k mistakes in m rounds promise about new examples: online to batch.
-
-    A guess v_k picked with probability m_k/m, m_k the rounds it was used in, errs at a rate of k/m in expectation, and
-    with probability 1 − δ of at most k/m + √(ln(1/δ)/(2m)); the vote of all guesses errs only where half of them do,
-    at most twice as often. No rate is above 1.
-
-    Parameters
-    ----------
-    k, m : mistakes and rounds of the one pass over independent examples, 0 ≤ k ≤ m, m ≥ 1.
-    delta : δ, between 0 and 1.
-    hypothesis : "random" for the picked guess, "voted" for the vote.
-    epochs : 1; more are an error, since the theorem needs every example to be new to the guess that meets it.
-
-    Cost: none.
-
-    >>> from onkel.bounds import generalization
-    >>> generalization(50, 1000, hypothesis="voted").expected
-    0.1
-
-    Source: Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 2; Cesa-Bianchi,
-    Conconi and Gentile 2004, On the generalization ability of on-line learning algorithms.
-    """
-    who = "bounds.generalization"
-    m = check_integer(m, "m", who, at_least=1)
-    k = check_integer(k, "k", who, at_least=0)
-    delta = check_number(delta, "delta", who, above=0.0)
-    if k > m:
-        raise ParameterError(f"{who}: k must be at most the m = {m} rounds; got {k}.")
-    if delta >= 1:
-        raise ParameterError(f"{who}: delta must be below 1; got {delta:g}.")
-    if hypothesis not in ("random", "voted"):
-        raise ParameterError(f'{who}: hypothesis must be "random" or "voted"; got {hypothesis!r}.')
-    if check_integer(epochs, "epochs", who, at_least=1) > 1:
-        advice = "Nothing is known about more; count the mistakes and rounds of the first."
-        raise ParameterError(f"{who}: epochs must be 1, one pass over independent examples; got {epochs}. {advice}")
-    times = 2 if hypothesis == "voted" else 1
-    rate = k / m + math.sqrt(math.log(1.0 / delta) / (2.0 * m))
-    return ErrorBound(min(1.0, times * k / m), min(1.0, times * rate))
+def certify_budgeted_fit(
+    theorem: Theorem,
+    model: Expansion,
+    *,
+    mistakes: int,
+    rows: Rows,
+    targets: NDArray[np.int8],
+    weights: Floats,
+    numbers: NDArray[np.int64],
+    radius_sq: float,
+    epochs: int,
+    is_psd: bool | None,
+) -> Certificate:
+    """The mistakes of a fit against a theorem on the sum of all machines, with what was learned as the comparator."""
+    if (weights != 1).any():
+        return uncertified(mistakes, radius_sq, epochs, "the theorem is about weights of 1; others change the steps")
+    if is_psd is not True:
+        return uncertified(mistakes, radius_sq, epochs, why_not(is_psd))
+    F, squared = np.zeros(targets.shape), 0.0
+    if len(model.support):
+        F = expand(model.kernel, rows, model.support, model.coef)
+        squared = (model.coef * F[np.searchsorted(numbers, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
+    seen = certify(  # all machines as one
+        mistakes=np.array([mistakes]),
+        margins=(targets * F).reshape(-1, 1),
+        norms=np.sqrt(np.maximum(0.0, [squared])),
+        radius_sq=radius_sq,
+        epochs=epochs,
+        comparator="what was learned",
+        theorems=(theorem,),
+    )
+    if theorem.separable and not (seen.margin or 0.0) > 0:
+        reason = f"no separator found in {epochs} epoch(s), and the theorem is about rows that have one"
+        return uncertified(mistakes, radius_sq, epochs, reason)
+    return seen

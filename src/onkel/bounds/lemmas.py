@@ -1,0 +1,106 @@
+"""The two lemmas of the mistake bound, followed through the mistakes of a fitted perceptron."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onkel.bounds.certificates import open_run
+from onkel.bounds.theorems import TOLERANCE, Floats, count
+from onkel.checks import check_weights
+from onkel.errors import ParameterError, ValuesError
+
+__all__ = ["Trace", "trace"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The two lemmas at each mistake k = 1 … K; ``print`` it to read it in words.
+
+    With weights, Σw of the first k updates stands for k in lemma 1, and Σw² in lemma 2.
+
+    Attributes
+    ----------
+    progress, progress_floor : (K,), v_k·u and kγ, which lemma 1 says it does not fall below.
+    norm_sq, norm_sq_ceiling : (K,), ‖v_k‖² and kR, which lemma 2 says it does not exceed.
+    margin : γ, the smallest y u·x of all rows; negative where u does not separate them.
+    radius_sq : R, the largest K(x, x), of K + 1 with an intercept.
+    lemma_1, lemma_2 : whether they hold at every mistake, up to a relative 1e-9.
+    """
+
+    progress: Floats = field(repr=False)
+    progress_floor: Floats = field(repr=False)
+    norm_sq: Floats = field(repr=False)
+    norm_sq_ceiling: Floats = field(repr=False)
+    margin: float
+    radius_sq: float
+
+    @property
+    def lemma_1(self) -> bool:
+        """Whether v_k·u ≥ kγ at every mistake."""
+        return bool((self.progress >= self.progress_floor - TOLERANCE * np.abs(self.progress_floor)).all())
+
+    @property
+    def lemma_2(self) -> bool:
+        """Whether ‖v_k‖² ≤ kR at every mistake."""
+        return bool((self.norm_sq <= self.norm_sq_ceiling * (1 + TOLERANCE)).all())
+
+    def __str__(self) -> str:
+        says = {True: "holds at every mistake", False: "FAILS"}
+        return (
+            f"{count(len(self.progress), 'mistake')}, R = {self.radius_sq:.6g}, γ = {self.margin:.6g}\n"
+            f"  lemma 1, v_k·u ≥ kγ: {says[self.lemma_1]}; "
+            f"at the last {self.progress[-1]:.6g} against {self.progress_floor[-1]:.6g}\n"
+            f"  lemma 2, ‖v_k‖² ≤ kR: {says[self.lemma_2]}; "
+            f"at the last {self.norm_sq[-1]:.6g} against {self.norm_sq_ceiling[-1]:.6g}"
+        )
+
+
+def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
+    """Both lemmas of the theorem, followed through the mistakes of a two-class perceptron.
+
+    v_k = v_{k−1} + w·y·φ(x), so v_k·u grows by w·y·u·φ(x), and ‖v_k‖² by 2w·y·v_{k−1}·φ(x) + w²K(x, x).
+
+    Parameters
+    ----------
+    estimator, X, y : as in `certificate`, of two classes, with a mistake at least.
+    u : (n,), the comparator Σ uᵢ φ(xᵢ), of any length but 0; the final guess where it is left out.
+
+    Cost: n × support kernel values in O(tile) memory, and one Gram matrix of the support rows.
+
+    >>> from onkel import KernelPerceptron, bounds
+    >>> X, y = [[0.0, 2.0], [1.0, 1.0], [0.0, -1.0], [-1.0, 0.0]], [1, 1, 0, 0]
+    >>> lemmas = bounds.trace(KernelPerceptron(kernel="linear").fit(X, y), X, y)
+    >>> lemmas.lemma_1, lemmas.lemma_2
+    (True, True)
+
+    Source: Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 1.3.
+    """
+    who = "bounds.trace"
+    run = open_run(estimator, X, y, who)
+    n, machines = run.signs.shape
+    if machines != 1 or not len(run.row):
+        got = count(machines, "machine") if machines != 1 else "no mistake"
+        raise ParameterError(f"{who}: estimator must have one machine, of two classes, that erred; got {got}.")
+    final = np.bincount(run.row, weights=run.step, minlength=n)
+    A = check_weights(final if u is None else u, n, name="u", who=who).reshape(n, -1)
+    F, norms = run.scores(A)
+    if len(norms) != 1 or not norms[0] > 0:
+        got = "the final guess, which is 0" if u is None else f"shape {np.shape(u)} and length {norms.max(initial=0):g}"
+        raise ValuesError(f"{who}: u must be ({n},) coefficients of a vector with a length; got {got}.")
+    along = F[:, 0] / norms[0]  # u·φ(x) on every row
+    support, place = np.unique(run.row, return_inverse=True)
+    K = run.gram(support)
+    guess, growth = np.zeros(len(support)), np.empty(len(place))  # v_k·φ(x) on the support; of ‖v_k‖²
+    for k, (i, step) in enumerate(zip(place, run.step, strict=True)):
+        growth[k] = 2.0 * step * guess[i] + step * step * K[i, i]
+        guess += step * K[i]
+    margin = float((run.signs[:, 0] * along).min())
+    radius_sq = float(run.kernel.diag(run.rows).max()) + run.one
+    progress, progress_floor = np.cumsum(run.step * along[run.row]), margin * np.cumsum(np.abs(run.step))
+    norm_sq, norm_sq_ceiling = np.cumsum(growth), radius_sq * np.cumsum(run.step**2)
+    for array in (progress, progress_floor, norm_sq, norm_sq_ceiling):
+        array.flags.writeable = False
+    return Trace(progress, progress_floor, norm_sq, norm_sq_ceiling, margin, radius_sq)
