@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from onkel import kernels as kernels
     from onkel import plot as plot
     from onkel import river as river
-    from onkel.aggressive import PassiveAggressiveClassifier as PassiveAggressiveClassifier
-    from onkel.aggressive import PassiveAggressiveRegressor as PassiveAggressiveRegressor
+    from onkel.estimators.budget_perceptrons import BudgetPerceptron as BudgetPerceptron
+    from onkel.estimators.budget_perceptrons import Forgetron as Forgetron
+    from onkel.estimators.budget_perceptrons import Projectron as Projectron
+    from onkel.estimators.norma import NormaClassifier as NormaClassifier
+    from onkel.estimators.norma import NormaOneClass as NormaOneClass
+    from onkel.estimators.norma import NormaRegressor as NormaRegressor
+    from onkel.estimators.online_svm import OnlineSVC as OnlineSVC
+    from onkel.estimators.passive_aggressive import PassiveAggressiveClassifier as PassiveAggressiveClassifier
+    from onkel.estimators.passive_aggressive import PassiveAggressiveRegressor as PassiveAggressiveRegressor
+    from onkel.estimators.perceptron import KernelPerceptron as KernelPerceptron
+    from onkel.estimators.perceptron import Perceptron as Perceptron
+    from onkel.estimators.svm import SVC as SVC
+    from onkel.estimators.svm import SVR as SVR
+    from onkel.estimators.svm import OneClassSVM as OneClassSVM
     from onkel.evaluate import progressive_validation as progressive_validation
     from onkel.features import EigenMap as EigenMap
     from onkel.features import PolynomialMap as PolynomialMap
-    from onkel.norma import NormaClassifier as NormaClassifier
-    from onkel.norma import NormaOneClass as NormaOneClass
-    from onkel.norma import NormaRegressor as NormaRegressor
-    from onkel.online import BudgetPerceptron as BudgetPerceptron
-    from onkel.online import Forgetron as Forgetron
-    from onkel.online import Projectron as Projectron
-    from onkel.onlinesvc import OnlineSVC as OnlineSVC
-    from onkel.perceptron import KernelPerceptron as KernelPerceptron
-    from onkel.perceptron import Perceptron as Perceptron
-    from onkel.svm import SVC as SVC
-    from onkel.svm import SVR as SVR
-    from onkel.svm import OneClassSVM as OneClassSVM
 
 __version__ = "0.1.0.dev0"
 __all__ = sorted(entry.name for entry in ENTRIES)

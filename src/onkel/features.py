@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer, check_number
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
-from onkel.estimator import KernelParams, left_as_it_was
+from onkel.estimators.base import KernelParams, left_as_it_was
 from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows

@@ -386,6 +386,6 @@ def test_a_file_that_is_no_text_is_refused_and_a_missing_one_is_missing(tmp_path
 def test_the_game_needs_neither_the_estimators_nor_matplotlib():
     code = (
         "import sys; from onkel.game import *; play(Orthogonal(2), PerceptronPlayer()); "
-        "raise SystemExit(bool({'matplotlib', 'onkel.perceptron', 'onkel.plot'} & set(sys.modules)))"
+        "raise SystemExit(bool({'matplotlib', 'onkel.estimators.perceptron', 'onkel.plot'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.bounds.certificates import certify_perceptron_fit
 from onkel.bounds.theorems import Certificate
 from onkel.checks import check_number
-from onkel.classifier import OnlineClassifier
-from onkel.door import KernelDoor
 from onkel.errors import ParameterError
-from onkel.estimator import warn_of_conflicts
+from onkel.estimators.base import warn_of_conflicts
+from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.epochs import Passes
@@ -59,7 +58,7 @@ class _WithLedger(OnlineClassifier):
         return int(self._learner.rounds)
 
 
-class KernelPerceptron(KernelDoor, _WithLedger):
+class KernelPerceptron(OnlineKernelInput, _WithLedger):
     """The perceptron in dual form: a count of mistakes per example is the whole model.
 
     f(x) = Σᵢ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes on example i, y·f(x) ≤ 0; with more than

@@ -8,20 +8,20 @@ from sklearn.base import RegressorMixin
 
 from onkel.bounds.theorems import Theorem, pa_theorem
 from onkel.checks import check_number
-from onkel.inslots import InSlots, InSlotsClassifier, one_of
+from onkel.estimators.online import OnlineRegressor
+from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator, one_of
 from onkel.kernels.rows import Rows
 from onkel.learners import policies as budgets
 from onkel.learners import rules
 from onkel.learners.budgeted import Bounded
 from onkel.learners.rules import Rule
-from onkel.regressor import OnlineRegressor
 
 __all__ = ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
 
 Variant = Literal["PA", "PA-I", "PA-II"]
 
 
-class PassiveAggressiveClassifier(InSlotsClassifier):
+class PassiveAggressiveClassifier(OnlineKernelClassifier):
     """Passive where an example has a margin of 1, else the least step that gives it one.
 
     f ← f + τ y k(x, ·) with the loss l = max(0, 1 − y f(x)): τ = l/k(x, x) (PA), min(C, l/k(x, x)) (PA-I),
@@ -106,7 +106,7 @@ class PassiveAggressiveClassifier(InSlotsClassifier):
         return pa_theorem(self.variant, float(self.C), radius_sq)
 
 
-class PassiveAggressiveRegressor(InSlots, RegressorMixin, OnlineRegressor):  # type: ignore[misc]
+class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRegressor):  # type: ignore[misc]
     """Passive where an example is predicted within ε, else the least step that brings it there.
 
     f ← f + τ sign(y − f(x)) k(x, ·) with the loss l = max(0, |y − f(x)| − ε) and the τ of

@@ -25,13 +25,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
-from onkel.estimator import left_as_it_was
+from onkel.estimators.base import left_as_it_was
+from onkel.estimators.svm_base import SupportVectorMachine
+from onkel.estimators.targets import check_labels
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.labels import check_labels
 from onkel.learners.svm import dual as smo
 from onkel.learners.svm.one_vs_one import Pairs, Past
-from onkel.machine import SupportVectorMachine
 from onkel.models.decision import best_class
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs, by_class, votes

@@ -16,15 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel._core import thread_count, threads
 from onkel.checks import check_integer, check_number, check_sample_weight
-from onkel.door import OwnKernel
 from onkel.errors import KindError, ParameterError, ValuesError, warn
+from onkel.estimators.input import KernelInput
+from onkel.estimators.progress import progress_bar
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
 from onkel.learners.svm import dual as smo
 from onkel.models.model import support_data
-from onkel.progress import progress_bar
 
 __all__ = ["SupportVectorMachine"]
 
@@ -33,7 +33,7 @@ BAR = 1000  # marks of the progress bar
 Task = Callable[[], tuple[smo.Problem, NDArray[np.float64]]]  # makes a problem, and the β to begin with
 
 
-class SupportVectorMachine(OwnKernel):
+class SupportVectorMachine(KernelInput):
     """The base of SVC, SVR and OneClassSVM; not for use by itself."""
 
     tol: float

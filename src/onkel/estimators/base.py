@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from onkel.bounds.equal_rows import conflicts
@@ -15,7 +16,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 
-__all__ = ["KernelParams", "left_as_it_was", "warn_of_conflicts"]
+__all__ = ["Estimator", "KernelParams", "left_as_it_was", "warn_of_conflicts"]
 
 
 class KernelParams:
@@ -69,3 +70,15 @@ def warn_of_conflicts(rows: Rows, y: NDArray, who: str) -> None:
             "training cannot end without a mistake; it stopped after max_iter epochs.",
             ConvergenceWarning,
         )
+
+
+class Estimator(KernelParams, BaseEstimator):  # type: ignore[misc]
+    """The base of onkel's classifiers, regressors and outlier detectors."""
+
+    @property
+    def _who(self) -> str:
+        """The name by which messages call it."""
+        return type(self).__name__
+
+    def _check_params(self) -> None:
+        """Refuses parameters that cannot be used."""

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import is_regressor
 
 from onkel import SVC, SVR, KernelPerceptron, NormaOneClass, NormaRegressor, PassiveAggressiveClassifier, Perceptron
-from onkel.door import Entrance
+from onkel.estimators.input import DataInput
 from onkel.kernels import RBF, Chi2, Precomputed
 
 rng = np.random.default_rng(0)
@@ -139,8 +139,8 @@ def outcome(machine, call):
 
 def both_ways(monkeypatch, make, call):
     light = outcome(make(), call)
-    monkeypatch.setattr(Entrance, "_is_plain", lambda self, X: False)
-    monkeypatch.setattr("onkel.classifier.are_labels", lambda y: False)
+    monkeypatch.setattr(DataInput, "_is_plain", lambda self, X: False)
+    monkeypatch.setattr("onkel.estimators.online.are_labels", lambda y: False)
     return light, outcome(make(), call)
 
 
@@ -180,7 +180,7 @@ def test_plain_arrays_are_not_checked_twice(name, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("scikit-learn was asked")
 
-    monkeypatch.setattr("onkel.door.validate_data", refuse)
+    monkeypatch.setattr("onkel.estimators.input.validate_data", refuse)
     machine.partial_fit(X, y).predict(X)
     machine.partial_fit(sp.csr_array(X), y).predict(sp.csr_array(X))
     with pytest.raises(AssertionError, match="scikit-learn was asked"):

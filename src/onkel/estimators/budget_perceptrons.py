@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.bounds.theorems import FORGETRON_LEAST, Theorem, forgetron_theorem
 from onkel.checks import check_number
 from onkel.errors import ValuesError
-from onkel.inslots import InSlotsClassifier, one_of
+from onkel.estimators.online_kernel import OnlineKernelClassifier, one_of
 from onkel.kernels.rows import Rows
 from onkel.learners import policies as budgets
 from onkel.learners import rules
@@ -24,7 +24,7 @@ from onkel.learners.rules import Rule
 __all__ = ["BudgetPerceptron", "Forgetron", "Projectron"]
 
 
-class Forgetron(InSlotsClassifier):
+class Forgetron(OnlineKernelClassifier):
     """The perceptron on a budget that forgets its oldest example, after shrinking all of them just enough.
 
     At a mistake, y f(x) ≤ 0, the example is added, f′ = f + y k(x, ·); over budget all weights are
@@ -144,7 +144,7 @@ class Forgetron(InSlotsClassifier):
         return float(self._learner.state[2])
 
 
-class BudgetPerceptron(InSlotsClassifier):
+class BudgetPerceptron(OnlineKernelClassifier):
     """The perceptron on a budget: when it is full, one example is dropped for each that is added.
 
     f ← f + y k(x, ·) where y f(x) ≤ 0; over budget a support vector drawn at random, or the oldest, is
@@ -219,7 +219,7 @@ class BudgetPerceptron(InSlotsClassifier):
         return "on forgetting the oldest example without shrinking the others there is no theorem; Forgetron has one"
 
 
-class Projectron(InSlotsClassifier):
+class Projectron(OnlineKernelClassifier):
     """The perceptron that adds an example only where the support does not nearly span it.
 
     At a mistake, let δ be the distance of φ(x) from the span of the support. Where δ ≤ η the projection of φ(x)

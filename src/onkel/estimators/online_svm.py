@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
 from onkel.errors import warn
-from onkel.inslots import InSlotsClassifier
+from onkel.estimators.online_kernel import OnlineKernelClassifier
 from onkel.kernels.rows import Rows
 from onkel.learners.lasvm import Lasvm
 
 __all__ = ["OnlineSVC"]
 
 
-class OnlineSVC(InSlotsClassifier):
+class OnlineSVC(OnlineKernelClassifier):
     """A support vector machine that sees each example once, and comes close to one that sees all at once.
 
     It keeps the examples that may be support vectors, with min ½ αᵀKα − yᵀα under Σα = 0 and

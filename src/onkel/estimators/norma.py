@@ -21,20 +21,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
 from onkel.errors import ParameterError
-from onkel.inslots import InSlots, InSlotsClassifier, one_of
+from onkel.estimators.online import OnlineRegressor
+from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator, one_of
 from onkel.kernels.rows import Rows
 from onkel.learners import rules
 from onkel.learners.budgeted import Bounded
 from onkel.learners.policies import Grow, Oldest
 from onkel.learners.rules import Regularised, Rule
-from onkel.regressor import OnlineRegressor
 
 __all__ = ["NormaClassifier", "NormaOneClass", "NormaRegressor"]
 
 SCHEDULES = ("constant", "sqrt")
 
 
-class _Norma(InSlots):
+class _Norma(OnlineKernelEstimator):
     """What the three share; a mixin."""
 
     eta: float
@@ -83,7 +83,7 @@ class _Norma(InSlots):
         return float((1 - self.eta * self.lam) ** self.budget * self._slope * math.sqrt(largest) / self.lam)
 
 
-class NormaClassifier(_Norma, InSlotsClassifier):
+class NormaClassifier(_Norma, OnlineKernelClassifier):
     """NORMA with the soft margin: learns where y (f(x) + b) ≤ ρ, and forgets a little at every example.
 
     f ← (1 − ηλ) f, and where y (f(x) + b) ≤ ρ also f ← f + η y k(x, ·) and b ← b + η y. With `nu` the margin

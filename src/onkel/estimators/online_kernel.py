@@ -13,20 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.bounds.certificates import certify_budgeted_fit
 from onkel.bounds.theorems import Certificate, Theorem, uncertified
 from onkel.checks import check_integer
-from onkel.classifier import OnlineClassifier
-from onkel.door import KernelDoor
 from onkel.errors import ParameterError
-from onkel.estimator import warn_of_conflicts
+from onkel.estimators.base import warn_of_conflicts
+from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.epochs import Passes
 from onkel.models.expansion import Expansion
 from onkel.models.model import support_data
 
-__all__ = ["InSlots", "InSlotsClassifier", "one_of"]
+__all__ = ["OnlineKernelClassifier", "OnlineKernelEstimator", "one_of"]
 
 
-class InSlots(KernelDoor):
+class OnlineKernelEstimator(OnlineKernelInput):
     """What every learner in bounded memory tells of itself; a mixin."""
 
     _learner: Any
@@ -116,7 +115,7 @@ class InSlots(KernelDoor):
         return super()._resolve(rows)
 
 
-class InSlotsClassifier(InSlots, OnlineClassifier):
+class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
     """A classifier in bounded memory; not for use by itself.
 
     A subclass says in `_theorem` which theorem there is on its mistakes, or why there is none.

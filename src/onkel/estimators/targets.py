@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from onkel.errors import InputError, KindError
+from onkel.errors import InputError, KindError, ParameterError, ValuesError
 
-__all__ = ["Labels", "check_labels"]
+__all__ = ["Labels", "check_labels", "class_weights"]
 
 
 def check_labels(y: NDArray, who: str) -> None:
@@ -49,6 +50,28 @@ def _mixed_kinds(y: NDArray, who: str) -> KindError:
         f"{who}: y must hold labels of one kind, all numbers or all strings; got {shown}. "
         "Make them alike, for example strings by [str(label) for label in y]."
     )
+
+
+def class_weights(
+    class_weight: Any, y: NDArray, present: NDArray[np.bool_], who: str, *, balanced: bool
+) -> NDArray[np.float64]:
+    """The class weight of each row; `present` marks the rows that count, `balanced` allows "balanced"."""
+    classes = np.unique(y)
+    if isinstance(class_weight, str):
+        if not balanced:
+            raise ParameterError(
+                f"{who}: class_weight={class_weight!r} needs all the data, so it cannot be used in partial_fit. "
+                "Give a dict {class: weight}."
+            )
+        found = np.unique(y[present])
+        of_class = np.zeros(len(classes))
+        of_class[np.searchsorted(classes, found)] = compute_class_weight(class_weight, classes=found, y=y[present])
+    else:
+        of_class = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+        if of_class.min() < 0:
+            raise ValuesError(f"{who}: class_weight must be >= 0; got {of_class.min():g}.")
+    found_weights: NDArray[np.float64] = of_class[np.searchsorted(classes, y)]
+    return found_weights
 
 
 class Labels:

@@ -1,0 +1,125 @@
+"""One example as input: a vector, a dict, a CSR row or an object, checked in a few microseconds.
+
+scikit-learn's `validate_data` alone takes 130 µs, ten times as long as learning from the example.
+
+A dict {feature: value} may bring features that were never there before, and leave out others. When it is learned
+from, a new feature gets a column, in which all that was learned so far is 0; when it is predicted, a new feature is
+ignored. A feature that is missing is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core import _native
+from onkel.errors import KindError, ShapeError, ValuesError
+from onkel.estimators.input import DataInput
+from onkel.kernels import Kernel, prepare
+from onkel.kernels.rows import Rows
+from onkel.kernels.vectors import VectorRows
+
+__all__ = ["OneExampleInput"]
+
+
+class OneExampleInput(DataInput):
+    """An estimator that takes single examples, too. Fitted, it has `_learner`, a learner."""
+
+    _learner: Any
+
+    def _as_batch(self, x: Any) -> Any:
+        """One example as a batch of one; with a dict begins a run on dicts."""
+        if self._kernel_in().takes == "objects":
+            return [x]
+        if isinstance(x, dict):
+            x = _vector(x, dict(zip(x, range(len(x)), strict=True)), self._who)
+        if hasattr(x, "toarray"):
+            return x if x.ndim == 2 else x.reshape(1, -1)
+        array = np.asarray(x)
+        return array[None, :] if array.ndim == 1 else array
+
+    def _light_row(self, x: Any, *, grow: bool = False) -> Rows:
+        """One example, for an estimator that has learned; with `grow`, new features of a dict get a column."""
+        kernel, columns = self._kernel_in(), None
+        if type(x) is not np.ndarray:
+            if kernel.takes != "vectors" or hasattr(x, "toarray"):
+                return self._heavy_row(kernel, x, grow)
+            if isinstance(x, dict):
+                x, columns = self._from_dict(x, grow)
+        elif kernel.takes != "vectors":
+            return self._heavy_row(kernel, x, grow)
+        row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
+        d = self.n_features_in_ if columns is None else len(columns)
+        if row.shape != (1, d):
+            raise ShapeError(
+                f"{self._who} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
+            )
+        if not _native.all_finite(row):
+            raise ValuesError(f"{self._who}: x must be finite; got NaN or infinity.")
+        rows = VectorRows(row)
+        rows._kept["is sparse"] = False
+        kernel._check_rows(rows, "x")
+        if grow:
+            self._admit(rows)
+        if columns is not None:
+            self._learner.widen(d)
+            self._columns, self.n_features_in_ = columns, d
+            if hasattr(self, "feature_names_in_"):
+                self.feature_names_in_ = np.array(list(columns), dtype=object)
+        return rows
+
+    def _heavy_row(self, kernel: Kernel, x: Any, learn: bool) -> Rows:
+        """One CSR row or object, by the door of blocks."""
+        rows = prepare(kernel, self._as_batch(x))
+        if isinstance(rows, VectorRows):
+            if (len(rows), rows.n_features) != (1, self.n_features_in_):
+                raise ShapeError(
+                    f"{self._who} was trained on {self.n_features_in_} features, so x must be one row of shape "
+                    f"(1, {self.n_features_in_}); got {(len(rows), rows.n_features)}."
+                )
+            rows = rows.astype(self._dtype)
+        if learn:
+            self._admit(rows)
+        return rows
+
+    def _from_dict(self, x: dict[Any, Any], grow: bool) -> tuple[NDArray[np.float64], dict[Any, int] | None]:
+        """{feature: value} as a vector, and the columns that it needs where there are to be more of them.
+
+        A new feature gets a column where it is to be learned, else it is ignored.
+        """
+        columns = self._columns_by_name()
+        new = [name for name in x if name not in columns]
+        if not new:
+            return _vector(x, columns, self._who), None
+        if not grow:
+            return _vector({name: value for name, value in x.items() if name in columns}, columns, self._who), None
+        columns = columns | {name: len(columns) + i for i, name in enumerate(new)}
+        return _vector(x, columns, self._who), columns
+
+    def _columns_by_name(self) -> dict[Any, int]:
+        columns: dict[Any, int] | None = self.__dict__.get("_columns")
+        if columns is None:
+            if not hasattr(self, "feature_names_in_"):
+                raise KindError(
+                    f"{self._who} was trained on vectors of {self.n_features_in_} features without names, so x must be "
+                    "such a vector; got a dict. To learn from dicts begin with a dict, or with a data frame."
+                )
+            columns = self._columns = {name: i for i, name in enumerate(self.feature_names_in_)}
+        return columns
+
+
+def _vector(x: dict[Any, Any], columns: dict[Any, int], who: str) -> NDArray[np.float64]:
+    vector = np.zeros(len(columns))
+    for name, value in x.items():
+        try:
+            vector[columns[name]] = value
+        except (TypeError, ValueError) as error:
+            raise KindError(
+                f"{who}: the values of x must be numbers; got {name!r}: {value!r}. "
+                "Encode it first, such as {'colour=red': 1.0}."
+            ) from error
+    if not np.isfinite(vector).all():
+        raise ValuesError(f"{who}: x must be finite; got NaN or infinity.")
+    return vector
