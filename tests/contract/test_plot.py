@@ -14,7 +14,8 @@ from matplotlib import colors
 from onkel import game, gram
 from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Linear, Sigmoid
-from onkel.plot import NEGATIVE, POSITIVE, ZERO, GramDisplay, MistakesDisplay, SpectrumDisplay
+from onkel.plot import GramDisplay, MistakesDisplay, SpectrumDisplay
+from onkel.plot.style import NEGATIVE, POSITIVE, ZERO
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -28,6 +29,7 @@ each_display = pytest.mark.parametrize("display", [GramDisplay, SpectrumDisplay]
 
 @pytest.fixture(autouse=True)
 def _close_figures():
+    plt.close("all")  # those of doctests that ran before
     yield
     plt.close("all")
 

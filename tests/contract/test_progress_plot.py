@@ -10,7 +10,8 @@ import pytest
 
 from onkel.errors import InputError, KindError
 from onkel.evaluate import Baselines, Progress
-from onkel.plot import COLORS, ZERO, ProgressDisplay
+from onkel.plot import ProgressDisplay
+from onkel.plot.style import COLORS, ZERO
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")

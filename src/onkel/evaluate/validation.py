@@ -11,13 +11,11 @@ learning algorithms.
 
 from __future__ import annotations
 
-import gc
 import math
 import sys
 import time
-import types
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,8 +26,10 @@ from sklearn.exceptions import NotFittedError
 from onkel.checks import check_integer
 from onkel.data.stream import Stream, stacked
 from onkel.errors import InputError, KindError, ParameterError
+from onkel.evaluate.model_memory import memory
+from onkel.evaluate.running_metrics import OF_CLASSES, OF_NUMBERS, ErrorSums
 
-__all__ = ["Baselines", "Progress", "baselines", "memory", "progressive_validation"]
+__all__ = ["Baselines", "Progress", "baselines", "progressive_validation"]
 
 Step: TypeAlias = tuple[list[Any], list[Any], float]  # labels, predictions (None where there is none), seconds
 
@@ -203,7 +203,7 @@ class _Tally:
         self.numbers = numbers  # whether numbers are predicted, or classes
         self.examples = self.unpredicted = 0
         self.confusion: Counter[tuple[Any, Any]] = Counter()  # (label, prediction) → how often
-        self.sums = _Sums()
+        self.sums = ErrorSums()
         self.loss = 0.0
         self.lately: deque[float] = deque(maxlen=window)
         self.metrics = self._named(metrics)
@@ -270,58 +270,6 @@ class _Tally:
         return dict(metrics)
 
 
-class _Sums:
-    """Sums over a regressor's targets y and errors e = y − ŷ: n, Σ|e|, Σe², and Σ(y − mean)² by Welford 1962."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.absolute = self.squared = self.mean = self.spread = 0.0
-
-    def add(self, pairs: list[tuple[float, float]]) -> None:
-        for y, predicted in pairs:
-            self.n += 1
-            self.absolute += abs(y - predicted)
-            self.squared += (y - predicted) ** 2
-            off = y - self.mean
-            self.mean += off / self.n
-            self.spread += off * (y - self.mean)
-
-
-def _accuracy(confusion: Counter[tuple[Any, Any]]) -> float:
-    return sum(count for (t, p), count in confusion.items() if t == p) / confusion.total()
-
-
-def _balanced_accuracy(confusion: Counter[tuple[Any, Any]]) -> float:
-    """The mean of the classes' recalls."""
-    actual: Counter[Any] = Counter()
-    for (t, _), count in confusion.items():
-        actual[t] += count
-    return sum(confusion[t, t] / count for t, count in actual.items()) / len(actual)
-
-
-def _f1(confusion: Counter[tuple[Any, Any]]) -> float:
-    """The mean over all classes, actual or predicted, of F1 = 2 tp / (actual + predicted)."""
-    marked: Counter[Any] = Counter()
-    for (t, p), count in confusion.items():
-        marked[t] += count
-        marked[p] += count
-    del marked[None]  # it was not predicted
-    return sum(2 * confusion[c, c] / count for c, count in marked.items()) / len(marked)
-
-
-OF_CLASSES: dict[str, Callable[[Counter[tuple[Any, Any]]], float]] = {
-    "accuracy": _accuracy,
-    "error": lambda confusion: 1.0 - _accuracy(confusion),
-    "balanced_accuracy": _balanced_accuracy,
-    "f1": _f1,
-}
-OF_NUMBERS: dict[str, Callable[[_Sums], float]] = {
-    "mae": lambda sums: sums.absolute / sums.n if sums.n else math.nan,
-    "mse": lambda sums: sums.squared / sums.n if sums.n else math.nan,
-    "r2": lambda sums: 1.0 - sums.squared / sums.spread if sums.spread > 0 else math.nan,
-}
-
-
 # ---------------------------------------------------------------- to compare with
 
 
@@ -369,41 +317,6 @@ def baselines(y: Any) -> Baselines:
 
 
 # ---------------------------------------------------------------- what an estimator is, and holds
-
-
-def memory(estimator: Any) -> int:
-    """Bytes that an estimator holds: its arrays, at their full capacity, and the Python objects around them.
-
-    Everything that can be reached from it is counted once, a view as what it is a view of; classes,
-    functions and modules are not counted.
-
-    Cost: a visit to each object, which an array of numbers is one of.
-
-    >>> from onkel import Perceptron
-    >>> from onkel.evaluate import memory
-    >>> small, large = (Perceptron().partial_fit([[0.0] * d], [1], classes=[0, 1]) for d in (10, 10_010))
-    >>> memory(large) - memory(small) == 2 * 8 * 10_000  # v, and what averages it
-    True
-
-    Source: the recipe in the documentation of `sys.getsizeof`.
-    """
-    elsewhere = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-    total, seen, waiting = 0, set(), [estimator]
-    while waiting:
-        thing = waiting.pop()
-        if id(thing) in seen or isinstance(thing, elsewhere):
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, np.ndarray):
-            if isinstance(thing.base, np.ndarray):
-                waiting.append(thing.base)
-                continue
-            total += thing.nbytes
-            waiting += thing.ravel().tolist() if thing.dtype == object else []
-        else:
-            total += sys.getsizeof(thing)
-            waiting += gc.get_referents(thing)
-    return total
 
 
 def _has(estimator: Any, *methods: str) -> bool:

@@ -1,11 +1,13 @@
-"""Explicit maps: vectors whose inner products are a kernel's values.
+"""The polynomial map: the monomials behind (γ x·z + c)ᵖ, written down.
 
-A valid kernel is an inner product of features, k(x, z) = H(x)·H(z), that it never writes down.
-The maps of this file do, as scikit-learn transformers; a linear model behind one of them is a
-kernel machine.
+With x₀ = z₀ = 1, w₀ = c and wᵢ = γ, the kernel is homogeneous and the multinomial theorem splits it:
 
-    PolynomialMap    the monomials of (γ x·z + c)ᵖ: the same for any data, exact, C(d + p, p) wide
-    EigenMap         what n training points span under any valid kernel: at most n wide
+    (Σ wᵢ xᵢ zᵢ)ᵖ = Σ_a  p!/Π aᵢ! · Π wᵢ^aᵢ · Π xᵢ^aᵢ · Π zᵢ^aᵢ      over exponents a with Σ aᵢ = p
+
+so H(x) has a column √(p!/Π aᵢ! · Π wᵢ^aᵢ) · Π xᵢ^aᵢ for each monomial. Monomials are numbered in
+lexicographic order of their sorted factors, and this order is what all three functions below use:
+those of degree m that begin with xᵢ are xᵢ times those of degree m − 1 that have no factor before xᵢ,
+and these are the *last* C(q + m − 2, m − 1) of degree m − 1, with q the number of factors from xᵢ on.
 """
 
 from __future__ import annotations
@@ -19,34 +21,17 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer, check_number
-from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
-from onkel.estimators.base import KernelParams, left_as_it_was
-from onkel.gram import fixed_signs, rounding
-from onkel.kernels import RBF, Kernel, expand, prepare
-from onkel.kernels.rows import ObjectRows, Rows
-from onkel.kernels.vectors import VectorRows
+from onkel.errors import ParameterError, ShapeError
+from onkel.estimators.base import left_as_it_was
 
-__all__ = ["EigenMap", "PolynomialMap"]
+__all__ = ["PolynomialMap"]
 
 FLOATS = [np.float64, np.float32]  # what sklearn's door lets pass; other numbers become the first
 MAX_COLUMNS = 10_000_000  # of a PolynomialMap
-
-
-# ---------------------------------------------------------------- polynomials
-#
-# With x₀ = z₀ = 1, w₀ = c and wᵢ = γ, the kernel is homogeneous and the multinomial theorem splits it:
-#
-#     (Σ wᵢ xᵢ zᵢ)ᵖ = Σ_a  p!/Π aᵢ! · Π wᵢ^aᵢ · Π xᵢ^aᵢ · Π zᵢ^aᵢ      over exponents a with Σ aᵢ = p
-#
-# so H(x) has a column √(p!/Π aᵢ! · Π wᵢ^aᵢ) · Π xᵢ^aᵢ for each monomial. Monomials are numbered in
-# lexicographic order of their sorted factors, and this order is what all three functions below use:
-# those of degree m that begin with xᵢ are xᵢ times those of degree m − 1 that have no factor before xᵢ,
-# and these are the *last* C(q + m − 2, m − 1) of degree m − 1, with q the number of factors from xᵢ on.
 
 
 def _multisets(q: Any, m: int) -> Any:
@@ -243,152 +228,3 @@ def _names_in(estimator: Any, given: Iterable[str] | None) -> list[str]:
             f"({estimator.n_features_in_}), got {len(names)}."
         )
     return names
-
-
-# ---------------------------------------------------------------- eigen features
-
-
-def _spectrum(
-    K: NDArray[Any], n_components: int | None, kernel: Kernel
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues of a Gram matrix that are more than rounding, the largest first, and their vectors.
-
-    A kernel known to be valid can lose more digits than `gram.rounding` allows for (exp of large
-    inner products, in float32), and its negative eigenvalues, up to √ε λ_max, are then the measure
-    of its rounding.
-    """
-    n = len(K)
-    known = kernel.is_psd is True
-    wanted = n if n_components is None or not known else min(n, n_components)  # else the lowest must be seen
-    copy = K.astype(np.float64)
-    values, U = eigh(copy, subset_by_index=[n - wanted, n - 1], overwrite_a=True, check_finite=False)
-    largest = float(np.abs(values).max())
-    tol = rounding(K.dtype, n, abs(float(K.trace(dtype=np.float64))), largest)
-    allowed = max(tol, math.sqrt(np.finfo(K.dtype).eps) * largest) if known else tol
-    asymmetry = float(np.abs(np.subtract(K, K.T, dtype=np.float64)).max())
-    if asymmetry > allowed:
-        raise GramError(
-            f"EigenMap: the Gram matrix of {kernel!r} must be symmetric; got entries K_ij and K_ji that differ by "
-            f"{asymmetry:.3g}. Take (K + K.T) / 2 if that is what you mean."
-        )
-    if values[0] < -allowed:
-        raise GramError(
-            f"EigenMap: the Gram matrix of {kernel!r} must have no negative eigenvalue, else it holds no inner "
-            f"products; got {values[0]:.3g} (the largest is {values[-1]:.3g}), and the error's witness b has bᵀKb < 0. "
-            "Take a kernel whose is_psd is True, such as RBF, or repair the matrix with onkel.gram.",
-            witness=U[:, 0].copy(),
-        )
-    keep = np.flatnonzero(values > max(tol, -values[0]))[::-1][:n_components]
-    if keep.size == 0:
-        raise GramError(
-            f"EigenMap: the Gram matrix of {kernel!r} must have a positive eigenvalue; got {largest:.3g} as the "
-            "largest, so X has no features under this kernel. Look for rows or columns of zeros."
-        )
-    return values[keep], fixed_signs(U[:, keep])
-
-
-class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The features that a training set spans under a kernel.
-
-    With the training Gram matrix K = U D Uᵀ the rows of Φ = U D^½ have ΦΦᵀ = K, and any other point
-    goes to Φ(z) = k(z, X) U D^−½, its projection onto their span: with all columns Φ(z)·Φ(x) = k(z, x)
-    for every training x. Column c is the direction of the c-th largest eigenvalue. Unlike
-    scikit-learn's KernelPCA it does not centre, so that inner products remain kernel values.
-
-    Parameters
-    ----------
-    kernel : a kernel of `onkel.kernels`, or None for RBF(gamma=1 / number of features). With
-        Precomputed, X is K(train, train) in `fit` and K(new, train) in `transform`. ``kernel__gamma``
-        and the like set the kernel's own parameters.
-    n_components : ≥ 1, at most this many columns; None for all. Eigenvalues within rounding of 0,
-        4 ε tr K with ε that of the dtype of X, never make a column.
-
-    Attributes
-    ----------
-    kernel_ : the kernel in use.
-    eigenvalues_ : D, the largest first.
-    dual_coef_ : U D^−½, shape (training rows, columns): Φ(z) = Σⱼ k(z, xⱼ) dual_coef_[j]. The sign of
-        a column is fixed by its first entry that is at least 0.9 of its largest.
-    X_fit_ : a copy of the training rows; with Precomputed the numbers of the columns of K.
-    n_features_in_, feature_names_in_ : the width of X and, where it has them, its column names.
-
-    A kernel whose Gram matrix has a negative eigenvalue beyond rounding is a GramError that carries the
-    witness; with n_components, a kernel that says is_psd = True is believed.
-
-    Cost: `fit` takes n² kernel values in memory and about 9n³ operations, 4n³/3 for few components of
-    a kernel that is_psd; `transform` n kernel values a row in O(tile) memory. float32 in, float32 out.
-
-    >>> import numpy as np
-    >>> from onkel import features, kernels
-    >>> X, k = np.array([[0.0], [1.0], [2.0]]), kernels.RBF(gamma=0.5)
-    >>> Phi = features.EigenMap(k).fit_transform(X)
-    >>> np.allclose(Phi @ Phi.T, k(X))
-    True
-
-    Source: Schölkopf, Smola and Müller 1998, Nonlinear component analysis as a kernel eigenvalue problem.
-    """
-
-    def __init__(self, kernel: Kernel | None = None, n_components: int | None = None) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Finds the eigenvectors of the Gram matrix of X; y is ignored."""
-        self._fit(X)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Φ of the training rows, as ``fit(X).transform(X)`` without a second look at the kernel."""
-        return self._fit(X)
-
-    def _fit(self, X: Any) -> NDArray[Any]:
-        who, kernel, n_components = "EigenMap", self.kernel, self.n_components
-        if not (kernel is None or isinstance(kernel, Kernel)):
-            raise KindError(
-                f"{who}: kernel must be a kernel object such as onkel.kernels.RBF(gamma=0.5), or None; got {kernel!r}."
-            )
-        if n_components is not None:
-            n_components = check_integer(n_components, "n_components", who, at_least=1, advice="None takes all.")
-        with left_as_it_was(self):
-            rows = self._rows(RBF() if kernel is None else kernel, X, reset=True)
-            if kernel is None:
-                kernel = RBF(gamma=1.0 / self.n_features_in_)
-            K = kernel(rows)
-            if not np.isfinite(K).all():
-                raise ValuesError(
-                    f"{who}: {kernel!r} must give finite values on X; got NaN or infinity. "
-                    "Scale X, or take a smaller gamma or degree."
-                )
-            eigenvalues, U = _spectrum(K, n_components, kernel)
-            self.kernel_, self.X_fit_ = kernel, _support(rows)
-            self.eigenvalues_, self.dual_coef_ = eigenvalues, U / np.sqrt(eigenvalues)
-            self._n_features_out = len(eigenvalues)
-        return (U * np.sqrt(eigenvalues)).astype(K.dtype, copy=False)
-
-    def transform(self, X: Any) -> Any:
-        """Φ(z) = k(z, X_fit_) @ dual_coef_ of each row."""
-        check_is_fitted(self)
-        rows = self._rows(self.kernel_, X, reset=False)
-        return expand(self.kernel_, rows, self.X_fit_, self.dual_coef_).astype(rows.dtype, copy=False)
-
-    def _rows(self, kernel: Kernel, X: Any, reset: bool) -> Rows:
-        if kernel.takes != "objects":
-            sparse = False if kernel.takes == "gram" else "csr"
-            X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=FLOATS, copy=reset)
-        return prepare(kernel, X, itself=reset)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        takes = getattr(self.kernel, "takes", "vectors")
-        tags.input_tags.pairwise = takes == "gram"
-        tags.input_tags.sparse = takes in ("vectors", "anything")
-        tags.input_tags.two_d_array = takes != "objects"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _support(rows: Rows) -> Any:
-    """What `expand` takes for S, later, when these rows are the training set."""
-    if isinstance(rows, VectorRows):
-        return rows.matrix
-    return rows.objects if isinstance(rows, ObjectRows) else np.arange(len(rows))

@@ -1,50 +1,18 @@
-"""The perceptron game: A gives points, B guesses their labels, and a referee keeps it fair.
-
-A round: A gives x, B predicts the sign of a score f(x), A gives the label y ∈ {−1, +1}; B erred
-iff y f(x) ≤ 0. A wants mistakes, as many as possible, and keeps two rules:
-
-    margin   y u·x ≥ γ     for a unit vector u, A's secret, which the referee knows
-    radius   ‖x‖² ≤ R
-
-The perceptron is B's strategy v₀ = 0, f(x) = v_k·x, v_{k+1} = v_k + y x at each mistake. Then
-
-    lemma 1  v_k·u ≥ kγ    each mistake adds y x·u ≥ γ
-    lemma 2  ‖v_k‖² ≤ kR   each mistake adds 2y v_k·x + ‖x‖², and the first term is ≤ 0
-    theorem  k ≤ R/γ²      since kγ ≤ v_k·u ≤ ‖v_k‖ ≤ √(kR)
-
-whatever A does, in any dimension (Novikoff 1962). `Orthogonal` attains the bound; `Greedy` comes
-near it by looking at B's scores; `RandomWithin` shows how little of it an A without malice needs;
-`Scripted` plays points of your own. Since y is the sign of u·x, A has no choice left once x is
-given: it hands both to the referee, who tells B the label after its guess.
-
-Source: W. Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 1
-("the notes"). They write the rules as strict inequalities and a mistake as y f(x) < 0; but from
-v₀ = 0 a strict test never learns.
-"""
+"""The players of the perceptron game: adversaries A that choose the points, learners B that guess their labels."""
 
 from __future__ import annotations
 
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
-from itertools import islice
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer, check_matrix, check_number
-from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from onkel.plot import MistakesDisplay
 
 __all__ = [
     "EstimatorPlayer",
@@ -54,10 +22,7 @@ __all__ = [
     "PlayerA",
     "PlayerB",
     "RandomWithin",
-    "Round",
     "Scripted",
-    "Trace",
-    "play",
 ]
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -66,9 +31,6 @@ Score: TypeAlias = Callable[[Vector], float]
 
 TOLERANCE = 1e-9  # relative: of the rules and of the bound
 EPS = float(np.finfo(np.float64).eps)
-FORMAT, VERSION = "onkel-game", 1
-HEAD, TAIL, WIDE = 12, 6, 40  # of a printed trace: rounds shown where there are more, and letters of a point
-COLUMNS = {"i": ">", "guess": "<", "x": "<", "y": ">", "score": ">", "result": "<", "v·u": ">", "‖v‖²": ">"}
 
 
 # ---------------------------------------------------------------- player A
@@ -87,7 +49,7 @@ class PlayerA(ABC):
         who = type(self).__name__
         self.radius_sq = check_number(radius_sq, "radius_sq", who, above=0)
         self.margin = check_number(margin, "margin", who, above=0)
-        self.u = _vector(u, "u", who)
+        self.u = as_vector(u, "u", who)
         norm, longest = float(np.linalg.norm(self.u)), math.sqrt(self.radius_sq)
         if self.margin > longest * (1 + TOLERANCE):
             raise ParameterError(
@@ -365,7 +327,7 @@ class EstimatorPlayer:
         self.estimator = estimator
 
     def __repr__(self) -> str:
-        return f"EstimatorPlayer({_name(self.estimator)})"
+        return f"EstimatorPlayer({player_name(self.estimator)})"
 
     def score(self, x: Vector) -> float:
         """The predicted label, or 0."""
@@ -383,54 +345,9 @@ class EstimatorPlayer:
         return wrong if after is None else bool(after > (before or 0))
 
 
-# ---------------------------------------------------------------- the referee
-
-
-def play(a: PlayerA, b: PlayerB, rounds: int | None = None) -> Trace:
-    """Plays the game; a move of A against the rules ends it with an error.
-
-    In each round: A gives x, ‖x‖² ≤ R; B scores it; A gives y, y u·x ≥ γ; B learns. The rules hold
-    up to a relative 1e-9 and the rounding of u·x.
-
-    Parameters
-    ----------
-    a : an adversary: `Orthogonal`, `RandomWithin`, `Greedy`, `Scripted`, or any `PlayerA`.
-    b : a learner that has learned nothing yet: `PerceptronPlayer`, `EstimatorPlayer`, any `PlayerB`.
-    rounds : how many, ≥ 1; fewer if A has no more moves. None: all that A has.
-
-    Cost: a score and a lesson of B a round, and what A needs.
-
-    >>> from onkel.game import Orthogonal, PerceptronPlayer, play
-    >>> print(str(play(Orthogonal(8), PerceptronPlayer())).splitlines()[-1])
-    B erred 8 times in 8 rounds; the theorem allows 8 = R/γ²: attained.
-
-    Source: the notes, sec. 1.
-    """
-    if not isinstance(a, PlayerA):
-        raise KindError(f"play: a must be an adversary such as Orthogonal(8); got {a!r}.")
-    if not isinstance(b, PlayerB):
-        raise KindError(f"play: b must be a PerceptronPlayer(), EstimatorPlayer(estimator) or the like; got {b!r}.")
-    if isinstance(b, PerceptronPlayer) and b.n_mistakes:
-        raise ParameterError(f"play: B must start from v = 0; this {b!r} has learned before. Make a new one.")
-    if rounds is not None:
-        check_integer(rounds, "rounds", "play", at_least=1)
-    elif a.n_rounds is None:
-        raise ParameterError(f"play: rounds must be given, since {_name(a)} never ends; got None.")
-    played: list[Round] = []
-    for number, (x, y) in enumerate(islice(a.moves(b.score), rounds), 1):
-        x, y = _fair(a, x, y, number, "play")
-        score = check_number(b.score(x), f"B's score in round {number}", "play")
-        mistake = bool(b.learn(x, y))
-        mistakes = mistake + (played[-1].mistakes if played else 0)
-        v = getattr(b, "guess", None)
-        grown = (None, None) if v is None else (float(v @ a.u), float(v @ v))
-        played.append(Round(number, tuple(x.tolist()), y, score, mistake, mistakes, *grown))
-    return Trace(tuple(played), tuple(a.u.tolist()), a.margin, a.radius_sq, _name(a), _name(b))
-
-
-def _fair(a: PlayerA, x: Any, y: Any, number: int, who: str) -> Move:
+def check_move(a: PlayerA, x: Any, y: Any, number: int, who: str) -> Move:
     """A's move as a trusted one, or an error that names the rule it breaks."""
-    x = _vector(x, f"A's x in round {number}", who, len(a.u))
+    x = as_vector(x, f"A's x in round {number}", who, len(a.u))
     square, along = float(x @ x), float(a.u @ x)
     rounding = len(x) * EPS * math.sqrt(square)  # of u·x
     if y not in (-1, 1):
@@ -444,7 +361,7 @@ def _fair(a: PlayerA, x: Any, y: Any, number: int, who: str) -> Move:
     raise ValuesError(f"{who}: in round {number} A breaks the {broken}.")
 
 
-def _vector(x: Any, name: str, who: str, dimension: int | None = None) -> Vector:
+def as_vector(x: Any, name: str, who: str, dimension: int | None = None) -> Vector:
     """One point, as a read-only copy."""
     if np.ndim(x) != 1:
         raise ShapeError(f"{who}: {name} must be a vector, shape (dimension,); got shape {np.shape(x)}.")
@@ -453,145 +370,7 @@ def _vector(x: Any, name: str, who: str, dimension: int | None = None) -> Vector
     return vector
 
 
-def _name(player: object) -> str:
+def player_name(player: object) -> str:
     """Its repr on one line, or its class where that would be an address."""
     addressed = type(player).__repr__ is object.__repr__
     return type(player).__name__ if addressed else " ".join(repr(player).split())
-
-
-# ---------------------------------------------------------------- the trace
-
-
-@dataclass(frozen=True)
-class Round:
-    """One round: what A gave, what B made of it, and where B stood afterwards.
-
-    `mistakes` counts them so far; `v_dot_u` and `v_norm_sq` are v·u and ‖v‖² after the round, None
-    where B has no vector v.
-    """
-
-    number: int
-    x: tuple[float, ...]
-    y: int
-    score: float
-    mistake: bool
-    mistakes: int
-    v_dot_u: float | None = None
-    v_norm_sq: float | None = None
-
-    def _cells(self) -> list[str]:
-        """A row of the printed table."""
-        x = ", ".join(f"{value:.3g}" for value in self.x)
-        x = x if len(x) <= WIDE else x[:WIDE].rsplit(",", 1)[0] + ", …"
-        result = f"mistake {self.mistakes}" if self.mistake else "✓"
-        grown = ("" if value is None else f"{value:.4g}" for value in (self.v_dot_u, self.v_norm_sq))
-        guess = f"v{self.mistakes - self.mistake}"
-        return [str(self.number), guess, f"({x})", f"{self.y:+d}", f"{self.score + 0.0:.4g}", result, *grown]
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A game that was played: compared by content, printed as a table, drawn, saved, played again.
-
-    Attributes
-    ----------
-    rounds : the rounds, in order.
-    u, margin, radius_sq : the rules, A's secret included.
-    a, b : the players, in words.
-
-    Cost: d + 7 numbers a round.
-
-    >>> from onkel.game import Orthogonal, PerceptronPlayer, play
-    >>> trace = play(Orthogonal(8), PerceptronPlayer())
-    >>> trace.holds, trace.replay(PerceptronPlayer()) == trace
-    (True, True)
-
-    Source: the table of guesses, inputs and results in the notes, sec. 2.
-    """
-
-    rounds: tuple[Round, ...]
-    u: tuple[float, ...]
-    margin: float
-    radius_sq: float
-    a: str
-    b: str
-
-    @property
-    def n_mistakes(self) -> int:
-        """How often B erred."""
-        return self.rounds[-1].mistakes if self.rounds else 0
-
-    @property
-    def bound(self) -> float:
-        """R/γ², which no linear perceptron exceeds."""
-        return self.radius_sq / self.margin / self.margin
-
-    @property
-    def holds(self) -> bool:
-        """Whether B erred no more often than that, up to a relative 1e-9."""
-        return self.n_mistakes <= self.bound * (1 + TOLERANCE)
-
-    def replay(self, b: PlayerB) -> Trace:
-        """The same points and labels against another B."""
-        return replace(play(self._script(), b), a=self.a)
-
-    def _script(self) -> Scripted:
-        return Scripted([r.x for r in self.rounds], [r.y for r in self.rounds], self.u, self.margin, self.radius_sq)
-
-    def plot(self, ax: Axes | None = None, **options: Any) -> MistakesDisplay:
-        """Draws mistakes against rounds, and the bound: `onkel.plot.MistakesDisplay.from_trace`."""
-        from onkel.plot import MistakesDisplay
-
-        return MistakesDisplay.from_trace(self, ax=ax, **options)
-
-    def __str__(self) -> str:
-        rules = f"‖x‖² ≤ R = {self.radius_sq:.6g}, y u·x ≥ γ = {self.margin:.6g}"
-        rows, hidden = [r._cells() for r in self.rounds], len(self.rounds) - HEAD - TAIL
-        if hidden > 0:
-            rows[HEAD:-TAIL] = [["", "", f"… {hidden} more …", "", "", "", "", ""]]
-        table = [column for column in zip(COLUMNS, *rows, strict=True) if any(column[1:])]
-        padded = [[f"{cell:{COLUMNS[column[0]]}{max(map(len, column))}}" for cell in column] for column in table]
-        lines = ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
-        return "\n".join([f"A: {self.a}", f"   {rules}", f"B: {self.b}", *lines, self._verdict()])
-
-    def _verdict(self) -> str:
-        k, n, most = self.n_mistakes, len(self.rounds), np.floor(self.bound * (1 + TOLERANCE))
-        times, rounds = (f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((k, "time"), (n, "round")))
-        exact = self.bound <= most * (1 + TOLERANCE)
-        allowed = f"{most:.0f} = R/γ²" if exact else f"{most:.0f} < R/γ² = {self.bound:.4g}"
-        verdict = "" if k < most else ": attained" if k == most else ": exceeded, for B is no linear perceptron"
-        return f"B erred {times} in {rounds}; the theorem allows {allowed}{verdict}."
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes JSON lines: a header with the rules, then a line for each round. Floats read back exactly."""
-        header = {"format": FORMAT, "version": VERSION, "n_rounds": len(self.rounds)}
-        header |= {f.name: getattr(self, f.name) for f in fields(self) if f.name != "rounds"}
-        lines = [json.dumps(line, allow_nan=False) for line in (header, *map(asdict, self.rounds))]
-        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Reads what `save` wrote; the referee sees every round again."""
-        try:
-            header, *lines = map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())
-            for key, wanted in {"format": FORMAT, "version": VERSION, "n_rounds": len(lines)}.items():
-                if (got := header.pop(key)) != wanted:
-                    raise InputError(f"{key} should be {wanted!r}; got {got!r}.")
-            rounds = tuple(Round(**line | {"x": tuple(line["x"])}) for line in lines)
-            trace = cls(rounds, tuple(header.pop("u")), **header)
-            trace._check()
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise InputError(f"Trace.load: {path} is not as Trace.save writes it; {what}") from error
-        return trace
-
-    def _check(self) -> None:
-        """Refuses what no game leaves behind."""
-        a, mistakes = self._script(), 0
-        for number, r in enumerate(self.rounds, 1):
-            _fair(a, r.x, r.y, number, "Trace")
-            for value in (r.score, *(v for v in (r.v_dot_u, r.v_norm_sq) if v is not None)):
-                check_number(value, f"each score, v·u and ‖v‖², as in round {number},", "Trace")
-            mistakes += r.mistake
-            if (r.number, r.mistakes) != (number, mistakes) or (type(r.y), type(r.mistake)) != (int, bool):
-                raise InputError(f"line {number + 1} should be round {number}, mistakes so far {mistakes}; got {r}.")

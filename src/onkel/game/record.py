@@ -1,0 +1,168 @@
+"""What a game leaves behind: its rounds, to print, draw, save, load and play again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from onkel.checks import check_number
+from onkel.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from onkel.plot import MistakesDisplay
+
+from onkel.game.players import TOLERANCE, PlayerB, Scripted, check_move
+
+__all__ = ["Round", "Trace"]
+
+FORMAT, VERSION = "onkel-game", 1
+
+
+HEAD, TAIL, WIDE = 12, 6, 40  # of a printed trace: rounds shown where there are more, and letters of a point
+
+
+COLUMNS = {"i": ">", "guess": "<", "x": "<", "y": ">", "score": ">", "result": "<", "v·u": ">", "‖v‖²": ">"}
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: what A gave, what B made of it, and where B stood afterwards.
+
+    `mistakes` counts them so far; `v_dot_u` and `v_norm_sq` are v·u and ‖v‖² after the round, None
+    where B has no vector v.
+    """
+
+    number: int
+    x: tuple[float, ...]
+    y: int
+    score: float
+    mistake: bool
+    mistakes: int
+    v_dot_u: float | None = None
+    v_norm_sq: float | None = None
+
+    def _cells(self) -> list[str]:
+        """A row of the printed table."""
+        x = ", ".join(f"{value:.3g}" for value in self.x)
+        x = x if len(x) <= WIDE else x[:WIDE].rsplit(",", 1)[0] + ", …"
+        result = f"mistake {self.mistakes}" if self.mistake else "✓"
+        grown = ("" if value is None else f"{value:.4g}" for value in (self.v_dot_u, self.v_norm_sq))
+        guess = f"v{self.mistakes - self.mistake}"
+        return [str(self.number), guess, f"({x})", f"{self.y:+d}", f"{self.score + 0.0:.4g}", result, *grown]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A game that was played: compared by content, printed as a table, drawn, saved, played again.
+
+    Attributes
+    ----------
+    rounds : the rounds, in order.
+    u, margin, radius_sq : the rules, A's secret included.
+    a, b : the players, in words.
+
+    Cost: d + 7 numbers a round.
+
+    >>> from onkel.game import Orthogonal, PerceptronPlayer, play
+    >>> trace = play(Orthogonal(8), PerceptronPlayer())
+    >>> trace.holds, trace.replay(PerceptronPlayer()) == trace
+    (True, True)
+
+    Source: the table of guesses, inputs and results in the notes, sec. 2.
+    """
+
+    rounds: tuple[Round, ...]
+    u: tuple[float, ...]
+    margin: float
+    radius_sq: float
+    a: str
+    b: str
+
+    @property
+    def n_mistakes(self) -> int:
+        """How often B erred."""
+        return self.rounds[-1].mistakes if self.rounds else 0
+
+    @property
+    def bound(self) -> float:
+        """R/γ², which no linear perceptron exceeds."""
+        return self.radius_sq / self.margin / self.margin
+
+    @property
+    def holds(self) -> bool:
+        """Whether B erred no more often than that, up to a relative 1e-9."""
+        return self.n_mistakes <= self.bound * (1 + TOLERANCE)
+
+    def replay(self, b: PlayerB) -> Trace:
+        """The same points and labels against another B."""
+        from onkel.game.referee import play
+
+        return replace(play(self._script(), b), a=self.a)
+
+    def _script(self) -> Scripted:
+        return Scripted([r.x for r in self.rounds], [r.y for r in self.rounds], self.u, self.margin, self.radius_sq)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> MistakesDisplay:
+        """Draws mistakes against rounds, and the bound: `onkel.plot.MistakesDisplay.from_trace`."""
+        from onkel.plot import MistakesDisplay
+
+        return MistakesDisplay.from_trace(self, ax=ax, **options)
+
+    def __str__(self) -> str:
+        rules = f"‖x‖² ≤ R = {self.radius_sq:.6g}, y u·x ≥ γ = {self.margin:.6g}"
+        rows, hidden = [r._cells() for r in self.rounds], len(self.rounds) - HEAD - TAIL
+        if hidden > 0:
+            rows[HEAD:-TAIL] = [["", "", f"… {hidden} more …", "", "", "", "", ""]]
+        table = [column for column in zip(COLUMNS, *rows, strict=True) if any(column[1:])]
+        padded = [[f"{cell:{COLUMNS[column[0]]}{max(map(len, column))}}" for cell in column] for column in table]
+        lines = ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
+        return "\n".join([f"A: {self.a}", f"   {rules}", f"B: {self.b}", *lines, self._verdict()])
+
+    def _verdict(self) -> str:
+        k, n, most = self.n_mistakes, len(self.rounds), np.floor(self.bound * (1 + TOLERANCE))
+        times, rounds = (f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((k, "time"), (n, "round")))
+        exact = self.bound <= most * (1 + TOLERANCE)
+        allowed = f"{most:.0f} = R/γ²" if exact else f"{most:.0f} < R/γ² = {self.bound:.4g}"
+        verdict = "" if k < most else ": attained" if k == most else ": exceeded, for B is no linear perceptron"
+        return f"B erred {times} in {rounds}; the theorem allows {allowed}{verdict}."
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes JSON lines: a header with the rules, then a line for each round. Floats read back exactly."""
+        header = {"format": FORMAT, "version": VERSION, "n_rounds": len(self.rounds)}
+        header |= {f.name: getattr(self, f.name) for f in fields(self) if f.name != "rounds"}
+        lines = [json.dumps(line, allow_nan=False) for line in (header, *map(asdict, self.rounds))]
+        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Reads what `save` wrote; the referee sees every round again."""
+        try:
+            header, *lines = map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())
+            for key, wanted in {"format": FORMAT, "version": VERSION, "n_rounds": len(lines)}.items():
+                if (got := header.pop(key)) != wanted:
+                    raise InputError(f"{key} should be {wanted!r}; got {got!r}.")
+            rounds = tuple(Round(**line | {"x": tuple(line["x"])}) for line in lines)
+            trace = cls(rounds, tuple(header.pop("u")), **header)
+            trace._check()
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise InputError(f"Trace.load: {path} is not as Trace.save writes it; {what}") from error
+        return trace
+
+    def _check(self) -> None:
+        """Refuses what no game leaves behind."""
+        a, mistakes = self._script(), 0
+        for number, r in enumerate(self.rounds, 1):
+            check_move(a, r.x, r.y, number, "Trace")
+            for value in (r.score, *(v for v in (r.v_dot_u, r.v_norm_sq) if v is not None)):
+                check_number(value, f"each score, v·u and ‖v‖², as in round {number},", "Trace")
+            mistakes += r.mistake
+            if (r.number, r.mistakes) != (number, mistakes) or (type(r.y), type(r.mistake)) != (int, bool):
+                raise InputError(f"line {number + 1} should be round {number}, mistakes so far {mistakes}; got {r}.")
