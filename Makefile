@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*/*)
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
 PEER_TOOLS := "setuptools>=70.1"  # LIBSVM, a peer in the tests, is built from source; an older one needs wheel as well
 OLDEST := numpy==1.26.0 scipy==1.11.2 scikit-learn==1.6.0

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "dispatch.h"
+#include "target/dispatch.h"
 
 namespace onkel {
 

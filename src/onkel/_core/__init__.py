@@ -1,7 +1,7 @@
 """The compiled part, behind one door.
 
 `_native` takes contiguous arrays and numbers and fills arrays that the caller owns; the codes
-of engine.h have their names here. Environment variables, read here and nowhere else:
+of product/types.h have their names here. Environment variables, read here and nowhere else:
 
 - ``ONKEL_SIMD``: one of `simd_targets()`, to force a path that is not the machine's best;
 - ``ONKEL_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the CPUs that this process may use.
@@ -36,11 +36,11 @@ __all__ = [
     "threads",
 ]
 
-PANEL_BYTES = 128  # of one feature in one panel: engine.h, kPanelBytes
+PANEL_BYTES = 128  # of one feature in one panel: product/types.h, kPanelBytes
 
 
 class Op(IntEnum):
-    """How two rows meet, feature by feature: engine.h, Op."""
+    """How two rows meet, feature by feature: product/types.h, Op."""
 
     DOT = 0
     DISTANCE = 1
@@ -52,7 +52,7 @@ class Op(IntEnum):
 
 
 class Map(IntEnum):
-    """What is then done with each result: engine.h, Map."""
+    """What is then done with each result: product/types.h, Map."""
 
     IDENTITY = 0
     POLYNOMIAL = 1

@@ -4,7 +4,8 @@
 // rows of L at a time share what is loaded of Z. BLAS has this, too (dtrsm), but its threads go on
 // spinning after a call, and ours then wait for them.
 #pragma once
-#include "simd.h"
+#include "product/simd.h"
+#include "target/target.h"
 
 namespace onkel { namespace ONKEL_TARGET {
 
@@ -116,7 +117,7 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
   }
 }
 
-// z = M k in single precision, M a triangle in panels (engine.h), k and z padded to whole panels. Sums are
+// z = M k in single precision, M a triangle in panels (target.h), k and z padded to whole panels. Sums are
 // made of blocks of kEstimateBlock columns, so that few roundings follow each other. The squares |k|^2 and
 // |z|^2 go to squares[0] and [1]. Where `sums` (m padded, kTriangleLanes) is not null, w = M' z as well: a panel that
 // has given its part of z is still at hand.

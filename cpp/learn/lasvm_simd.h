@@ -5,7 +5,7 @@
 // product melts into a fused multiply-add here, sums are always those of every sixteenth entry, and of
 // equal entries the first is chosen. Lengths are multiples of kEntries; what is added is 0 or masked.
 #pragma once
-#include "simd.h"
+#include "product/simd.h"
 
 #if defined(__AVX512F__)
 #define ONKEL_ROUNDED(v) __asm__("" : "+v"(v))

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine.h"
+#include "product/types.h"
 
 namespace onkel {
 
@@ -82,7 +82,7 @@ template <class T> double squared_norm(const T* x, const int32_t* indices, int64
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// What the op needs of a dense row by itself: engine.h, Rows.
+// What the op needs of a dense row by itself: types.h, Rows.
 template <class T> T row_aux(Op op, const T* x, int64_t d) {
   if (op != Op::kDistance && op != Op::kCosine) return T(0);
   const double norm = squared_norm(x, nullptr, d);

@@ -9,7 +9,7 @@
 // A learner that is not aggressive is right on most examples, and knows that by the coefficients of the support
 // alone, A = L'^-1 B: f(x) = A . k. There it is A + s M' z that is kept roughly, and only a mistake takes M.
 #pragma once
-#include "project.h"
+#include "learn/projectron.h"
 
 namespace onkel {
 

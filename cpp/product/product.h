@@ -19,7 +19,7 @@
 // vector, and then go to float64: they do not depend on tile sizes or threads, and no
 // float32 sum is longer than 32 terms.
 #pragma once
-#include "maps.h"
+#include "product/maps.h"
 
 namespace onkel { namespace ONKEL_TARGET {
 

@@ -1,9 +1,10 @@
 // One SIMD target: this file is compiled once per target, with ONKEL_TARGET its name and the
 // compiler's flags its instructions (CMakeLists.txt). Only the table leaves it.
-#include "gradient.h"
-#include "product.h"
-#include "smo.h"
-#include "solve.h"
+#include "product/product.h"
+#include "learn/lasvm_simd.h"
+#include "learn/smo.h"
+#include "learn/triangle.h"
+#include "target/target.h"
 
 #define ONKEL_STRING2(x) #x
 #define ONKEL_STRING(x) ONKEL_STRING2(x)

@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "judge.h"
-#include "lasvm.h"
-#include "online.h"
-#include "pack.h"
+#include "learn/screen.h"
+#include "learn/lasvm.h"
+#include "learn/budget.h"
+#include "product/pack.h"
 #include "parallel.h"
-#include "pass.h"
+#include "learn/perceptron.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -279,7 +279,7 @@ template <class T> void bind_online(nb::module_& m, const char* name) {
       "steps"_a.noconvert(), "counts"_a.noconvert());
 }
 
-// What judges one example after another, whose kernel values are in K: judge.h.
+// What judges one example after another, whose kernel values are in K: screen.h.
 template <class T> struct Judge {
   onkel::Projection p;
   In2<T> K;

@@ -13,8 +13,8 @@
 // The loops have no branches: each variable has its v twice, in `up`, -inf where b cannot grow, and in
 // `down`, +inf where it cannot shrink.
 #pragma once
-#include "engine.h"
-#include "simd.h"
+#include "product/simd.h"
+#include "target/target.h"
 
 namespace onkel { namespace ONKEL_TARGET {
 

@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "online.h"
+#include "learn/budget.h"
 #include "parallel.h"
 
 namespace onkel {

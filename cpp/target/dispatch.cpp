@@ -1,4 +1,4 @@
-#include "dispatch.h"
+#include "target/dispatch.h"
 
 #include <atomic>
 #include <cstring>

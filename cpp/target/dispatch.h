@@ -1,6 +1,6 @@
 // Which SIMD target runs: the best that this machine has, or the one that was asked for.
 #pragma once
-#include "engine.h"
+#include "target/target.h"
 
 namespace onkel {
 

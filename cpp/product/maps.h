@@ -1,6 +1,6 @@
 // The scalar map of each kernel, written once, on vectors of either precision.
 //
-// A map sees t = sum over features of Op (engine.h), and for distances t = -|x - z|^2 / 2.
+// A map sees t = sum over features of Op (types.h), and for distances t = -|x - z|^2 / 2.
 // exp, log2 and tanh are short polynomials. exp: at most 2 ulp at its rounded argument in
 // float32, 1e-13 relative in float64 (the argument's own rounding dominates there); results
 // over the largest number are inf, NaN stays NaN. Under the smallest normal number float32 gives 0;
@@ -8,8 +8,8 @@
 // of a score may hang on them.
 // The coefficients interpolate at Chebyshev nodes, which is within a factor 2 of minimax.
 #pragma once
-#include "engine.h"
-#include "simd.h"
+#include "product/types.h"
+#include "product/simd.h"
 
 namespace onkel { namespace ONKEL_TARGET {
 
@@ -111,7 +111,7 @@ template <class V> ONKEL_INLINE V power(V base, int64_t degree) {
   }
 }
 
-// ---- the maps. Each is made from params (engine.h, Map) and applied to vectors of t >= 0
+// ---- the maps. Each is made from params (types.h, Map) and applied to vectors of t >= 0
 // ---- sums, dots, or squared distances; kDistance's t arrives as -|x - z|^2 / 2 <= 0.
 
 template <class T> struct IdentityMap {

@@ -1,0 +1,56 @@
+// What a SIMD target offers to the rest of the core: one table of functions, and the plain structs and
+// sizes that its solvers are called with. No code.
+#pragma once
+#include "product/types.h"
+
+namespace onkel {
+
+// A block of the variables of a support vector machine's dual: learn/smo.h. Rows of K lie `ld` values apart,
+// a multiple of kBlockStep, and the scratch holds as many.
+constexpr int64_t kBlockStep = 32;
+constexpr double kFlat = 1e-12;  // least curvature of a step, as in LIBSVM: a flat direction is followed to its end
+struct Block {
+  int64_t q, ld;
+  const double *low, *high;
+  double *b, *v;
+  double *up, *down;  // scratch
+  float *rough, *diagonal;
+};
+
+// A lower triangle in single precision, in panels of kTriangle rows that lie side by side, column after
+// column: panel g has the columns up to its last row, and begins at triangle_panel(g).
+constexpr int64_t kTriangle = 16;
+constexpr int64_t kTriangleLanes = 16;  // floats of a vector at most
+constexpr int64_t kEstimateBlock = 16;  // columns that a product with it sums at a time: learn/triangle.h
+constexpr int64_t triangle_panel(int64_t g) { return g * (g + 1) / 2 * kTriangle * kTriangle; }
+
+// What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of
+// scratch_bytes(job) to itself; share(job, threads) says how many rows a call should take.
+struct Target {
+  const char* name;
+  void (*work32)(const Job<float>&, int64_t begin, int64_t end, void* scratch);
+  void (*work64)(const Job<double>&, int64_t begin, int64_t end, void* scratch);
+  int64_t (*scratch32)(const Job<float>&);
+  int64_t (*scratch64)(const Job<double>&);
+  int64_t (*share32)(const Job<float>&, int64_t threads);
+  int64_t (*share64)(const Job<double>&, int64_t threads);
+  void (*map32)(Map, const double* params, float* values, int64_t n);    // in place, for tests
+  void (*map64)(Map, const double* params, double* values, int64_t n);
+  int64_t (*solve_rows)();  // how many rows `solve` takes side by side
+  void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // learn/triangle.h
+  void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
+  void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* a);
+  void (*estimate)(const float* M, int64_t m, const float* k, float* z, double* squares, float* sums, float* w);
+  void (*meet32)(const double* b, const float* k, int64_t m, double* sums);
+  void (*meet64)(const double* b, const double* k, int64_t m, double* sums);
+  int64_t (*smo32)(bool pairs, const float* K, const Block&, double tol, int64_t most, double* gap);  // learn/smo.h
+  int64_t (*smo64)(bool pairs, const double* K, const Block&, double tol, int64_t most, double* gap);
+  double (*weighted32)(const double* a, const float* k, int64_t n);  // learn/lasvm_simd.h
+  double (*weighted64)(const double* a, const double* k, int64_t n);
+  void (*shift32)(double* g, const float* ki, const float* kj, double step, const double* up, const double* down,
+                  int64_t n, int64_t* where);
+  void (*shift64)(double* g, const double* ki, const double* kj, double step, const double* up, const double* down,
+                  int64_t n, int64_t* where);
+};
+
+}  // namespace onkel
