@@ -1,0 +1,127 @@
+// The Projectron and the screening of single examples: learn/projectron.h and learn/screen.h in Python.
+#include "bind/arrays.h"
+#include "learn/projectron.h"
+#include "learn/screen.h"
+
+#include <cmath>
+#include <limits>
+
+namespace onkel { namespace bind {
+namespace {
+
+// What judges one example after another, whose kernel values are in K: screen.h.
+template <class T> struct Judge {
+  onkel::Projection p;
+  In2<T> K;
+  int64_t size;
+  In1<float> M;
+  double norm;
+  In2<double> B;
+  std::optional<Out2<double>> waiting;
+  Out1<double> behind;
+  Out2<double> F, steps;
+  Out1<int64_t> counts;
+
+  onkel::Judge now() const {
+    return {p, size, int64_t(B.shape(0)), int64_t(B.shape(1)), M.data(), norm, B.data(), data_or_null(waiting),
+            behind.data(), counts.data()};
+  }
+};
+
+template <class T> void bind_judge(nb::module_& m, const char* name) {
+  nb::class_<Judge<T>>(m, name)
+      .def(
+          "by_projection",
+          [](const Judge<T>& j, double kxx, In2<double> y) {
+            return int(onkel::judge_projection(j.now(), j.K.data(), kxx, y.data(), j.F.data(), j.steps.data()));
+          },
+          "kxx"_a, "y"_a.noconvert())
+      .def(
+          "score",  // of kernel values K, by the coefficients; NaN where its sign is in doubt
+          [](const Judge<T>& j, In2<T> K, double kxx) {
+            double F = 0, slack = 0;
+            onkel::score_roughly(j.now(), K.data(), kxx, &F, &slack);
+            return std::fabs(F) > slack ? F : std::numeric_limits<double>::quiet_NaN();
+          },
+          "K"_a.noconvert(), "kxx"_a)
+      .def(
+          "by_coefficients",
+          [](const Judge<T>& j, double kxx, In2<double> y) {
+            return int(onkel::judge_coefficients(j.now(), j.K.data(), kxx, y.data(), j.F.data(), j.steps.data()));
+          },
+          "kxx"_a, "y"_a.noconvert());
+}
+
+template <class T> void bind_projection(nb::module_& m) {
+  m.def(
+      "project_rows",
+      [](In2<double> L, int64_t size, In2<T> K, Out2<double> Z, int threads) {
+        const nb::gil_scoped_release released;
+        onkel::project_rows(L.data(), int64_t(L.shape(1)), size, K.data(), int64_t(K.shape(0)), int64_t(K.shape(1)),
+                            Z.data(), threads);
+      },
+      "L"_a.noconvert(), "size"_a, "K"_a.noconvert(), "Z"_a.noconvert(), "threads"_a);
+  m.def(
+      "all_right",
+      [](In2<T> K, In2<double> A, In2<double> y, Out2<double> F) {
+        return onkel::all_right(K.data(), A.data(), int64_t(A.shape(0)), int64_t(A.shape(1)), y.data(), F.data());
+      },
+      "K"_a.noconvert(), "A"_a.noconvert(), "y"_a.noconvert(), "F"_a.noconvert());
+  m.def(
+      "judge",
+      [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> M, double norm,
+         In2<double> B, std::optional<Out2<double>> waiting, Out1<double> behind, Out2<double> F, Out2<double> steps,
+         Out1<int64_t> counts) {
+        return Judge<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, waiting, behind, F, steps,
+                        counts};
+      },
+      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,
+      "B"_a.noconvert(), "waiting"_a.noconvert().none(), "behind"_a.noconvert(), "F"_a.noconvert(),
+      "steps"_a.noconvert(), "counts"_a.noconvert());
+  m.def(
+      "project_pass",
+      [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> own, Out2<double> Z,
+         int64_t known, Out2<double> L, Out2<double> B, Out1<int64_t> size, In2<double> y, In1<double> w,
+         Out2<double> F, Out2<double> steps, Out1<int64_t> added, Out1<int64_t> counts) {
+        const nb::gil_scoped_release released;
+        return onkel::project_pass(onkel::Projection{eta, budget, aggressive, kol}, int64_t(y.shape(0)),
+                                   int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), own.data(),
+                                   int64_t(own.shape(1)), Z.data(), known,
+                                   L.data(), B.data(), size.data(), y.data(), w.data(), F.data(), steps.data(),
+                                   added.data(), counts.data());
+      },
+      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "own"_a.noconvert(),
+      "Z"_a.noconvert(), "known"_a, "L"_a.noconvert(), "B"_a.noconvert(), "size"_a.noconvert(), "y"_a.noconvert(),
+      "w"_a.noconvert(), "F"_a.noconvert(), "steps"_a.noconvert(), "added"_a.noconvert(), "counts"_a.noconvert());
+}
+
+}  // namespace
+
+void bind_projectron(nb::module_& m) {
+  bind_judge<float>(m, "Judge32");
+  bind_judge<double>(m, "Judge64");
+  bind_projection<float>(m);
+  bind_projection<double>(m);
+  m.def(
+      "coefficients",
+      [](In2<double> L, In2<double> B, Out2<double> A) {
+        const nb::gil_scoped_release released;
+        onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(A.shape(1)), B.data(), int64_t(A.shape(0)), A.data());
+      },
+      "L"_a.noconvert(), "B"_a.noconvert(), "A"_a.noconvert());
+  m.def(
+      "invert_rows",
+      [](In2<double> L, int64_t first, int64_t last, Out1<float> M, Out1<double> squares) {
+        const nb::gil_scoped_release released;
+        onkel::invert_rows(L.data(), int64_t(L.shape(1)), first, last, M.data(), squares.data());
+      },
+      "L"_a.noconvert(), "first"_a, "last"_a, "M"_a.noconvert(), "squares"_a.noconvert());
+  m.def(
+      "settle",
+      [](In2<double> L, int64_t size, In2<double> waiting, Out2<double> B) {
+        onkel::settle(L.data(), int64_t(L.shape(1)), size, waiting.data(), B.data());
+      },
+      "L"_a.noconvert(), "size"_a, "waiting"_a.noconvert(), "B"_a.noconvert());
+}
+
+}}  // namespace onkel::bind
