@@ -1,6 +1,13 @@
-// The border with Python: arrays and numbers in, caller's arrays out. What is the same in many calls is
-// bound once, as an object; it refers to the caller's arrays, and owns nothing.
-// The only folder that knows Python. Sizes are checked by the door in onkel/_core/__init__.py.
+// The extension module onkel._core._native: what Python may call of the core, one function bind_... per room.
+//
+// bind/ is the only folder that knows Python. Contiguous arrays and numbers come in, and results go to arrays that
+// the caller owns; no argument is converted, as results would go to a lost copy. What stays the same over many calls
+// (the support of products, a learner and its arrays) is bound once, as an object that refers to the caller's arrays
+// and keeps them alive.
+//
+// nanobind checks element types, numbers of dimensions and, where arrays.h asks for it, contiguity. Nobody checks
+// sizes: the Python code that makes the arrays (onkel.kernels and the learners) guarantees that they fit each other
+// as the headers of the core say, and that indices are in range. Beyond that, memory is read or written past an end.
 #include <string>
 #include <vector>
 

@@ -1,7 +1,8 @@
-"""The compiled part, behind one door.
+"""The compiled part: what may be called of it, under names.
 
-`_native` takes contiguous arrays and numbers and fills arrays that the caller owns; the codes
-of product/types.h have their names here. Environment variables, read here and nowhere else:
+`_native` takes contiguous arrays and numbers and fills arrays that the caller owns. It checks types and
+dimensions, not sizes: the caller guarantees that its arrays fit each other (cpp/bind/module.cpp). The codes
+of cpp/product/types.h have their names here. Environment variables, read here and nowhere else:
 
 - ``ONKEL_SIMD``: one of `simd_targets()`, to force a path that is not the machine's best;
 - ``ONKEL_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the CPUs that this process may use.
@@ -36,11 +37,11 @@ __all__ = [
     "threads",
 ]
 
-PANEL_BYTES = 128  # of one feature in one panel: product/types.h, kPanelBytes
+PANEL_BYTES = 128  # of one feature in one panel: cpp/product/types.h, kPanelBytes
 
 
 class Op(IntEnum):
-    """How two rows meet, feature by feature: product/types.h, Op."""
+    """How two rows meet, feature by feature: cpp/product/types.h, Op."""
 
     DOT = 0
     DISTANCE = 1
@@ -52,7 +53,7 @@ class Op(IntEnum):
 
 
 class Map(IntEnum):
-    """What is then done with each result: product/types.h, Map."""
+    """What is then done with each result: cpp/product/types.h, Map."""
 
     IDENTITY = 0
     POLYNOMIAL = 1
