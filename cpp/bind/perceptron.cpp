@@ -39,11 +39,11 @@ template <class T> void bind_passes(nb::module_& m) {
       "columns"_a.noconvert(), "which"_a.noconvert(), "A"_a.noconvert(), "F"_a.noconvert(), "threads"_a);
   m.def(
       "vote",
-      [](In2<T> K, In1<int64_t> support, In1<int64_t> machine, In1<double> step, In1<double> weight, In1<double> start,
+      [](In2<T> K, In1<int64_t> support, In1<int64_t> output, In1<double> step, In1<double> weight, In1<double> start,
          double bias, Out2<double> out) {
         const nb::gil_scoped_release released;
         std::vector<double> sums(start.shape(0));
-        onkel::vote(K.data(), int64_t(K.shape(0)), int64_t(K.shape(1)), support.data(), machine.data(), step.data(),
+        onkel::vote(K.data(), int64_t(K.shape(0)), int64_t(K.shape(1)), support.data(), output.data(), step.data(),
                     weight.data(), int64_t(step.shape(0)), start.data(), int64_t(start.shape(0)), bias, sums.data(),
                     out.data());
       },

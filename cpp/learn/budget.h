@@ -1,9 +1,9 @@
 // Online learners under a budget: what a pass over a chunk does in sequence, once its kernel values
 // are there.
 //
-//   f_o(x) = scale * sum_j A_oj k(s_j, x) + b_o       machine o, support s_j in `cap` slots
+//   f_o(x) = scale * sum_j A_oj k(s_j, x) + b_o       output o, support s_j in `cap` slots
 //
-// For each example in order: score it, ask the rule for a step of each machine, and where one is not
+// For each example in order: score it, ask the rule for a step of each output, and where one is not
 // zero let the budget policy find a slot for the example. Rules and policies are those of rules.py and
 // budget.py, which say where they come from; this is their twin, formula by formula, on the same arrays.
 // All weights shrink by one number, `scale`, and are stored divided by it.
@@ -32,7 +32,7 @@ struct Newcomers {
 };
 
 template <class T> struct Memory {
-  int64_t b, c, cap;     // rows of the chunk, machines, slots
+  int64_t b, c, cap;     // rows of the chunk, outputs, slots
   T* K;                  // (b, cap): chunk with slots; columns change as slots do
   const T* own;          // (b, b): chunk with itself, on and below the diagonal
   T* among;              // (cap, cap): slots with themselves, or null
@@ -42,7 +42,7 @@ template <class T> struct Memory {
   const double* base;    // (b, c): scores of the support that is not in slots, without scale
   // numbers that go along with the state, in place
   double *scale, *spread, *Q, *M, *shrink;  // spread: what `scale` has given to the stored weights
-  double* squared;                          // (c): |f|^2 of each machine, for the basic Forgetron
+  double* squared;                          // (c): |f|^2 of each output, for the basic Forgetron
   int64_t *size, *head;
   uint64_t* random;
   Newcomers newcomers = {};
@@ -68,7 +68,7 @@ template <class T> inline double dot(const double* a, const T* k, int64_t n) {
 
 inline double positive(double x) { return x > 0 ? x : 0.0; }
 
-// ---------------------------------------------------------------- rules: the step of one machine
+// ---------------------------------------------------------------- rules: the step of one output
 
 inline double pa_size(Rule rule, double loss, double sq_norm, double C) {
   if (!(loss > 0) || !(sq_norm > 0)) return 0.0;
@@ -147,7 +147,7 @@ inline uint64_t draw(uint64_t* state, uint64_t below) {  // splitmix64
   return (z >> 32) * below >> 32;
 }
 
-// f'(x_r) of machine o, the example that is about to enter included.
+// f'(x_r) of output o, the example that is about to enter included.
 template <class T> double score_of_slot(const Memory<T>& m, int64_t r, int64_t o, int64_t i, double step) {
   return *m.scale * dot(m.A + o * m.cap, m.among + r * m.cap, *m.size) + step * double(m.K[i * m.cap + r]);
 }
@@ -169,7 +169,7 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   const bool full = *m.size == m.cap, basic = s.policy == Policy::kBasicForgetron;
   const int64_t r = *m.head;
   if (full) introduce_newcomers(m, r);
-  double weight = 0, k = 0, margin = 0, longest = 0;  // of r: sigma, machines, sum y f'; the largest |f'|^2
+  double weight = 0, k = 0, margin = 0, longest = 0;  // of r: sigma, outputs, sum y f'; the largest |f'|^2
   for (int64_t o = 0; o < m.c; ++o) {
     if (basic) {
       m.squared[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.own[i * m.b + i]);
@@ -233,7 +233,7 @@ template <class T> void settle_scale(Memory<T>& m) {
   *m.scale = 1;
 }
 
-// Given y (b, c), NaN where a machine does not look, w (b); margin (c) and offset (c) of NORMA, round
+// Given y (b, c), NaN where an output ignores the row, w (b); margin (c) and offset (c) of NORMA, round
 // t before the chunk. Results: scores F (b, c) before each example was learned, steps (b, c); counts
 // of mistakes (y f <= 0) and of updates are added to counts[0] and [1]. Returns the slot that the last row
 // which was learned went into, or -1.

@@ -18,8 +18,8 @@
 // its slot at its turn, the first that is free; so nothing depends on how a stream is cut into chunks. Its
 // column is then written to the chunk's rows at once, to a cached row when it is used next, and to all at
 // the end of the chunk. Where a row is not there, a function returns the slot that needs one, to be called
-// again. Machines, one for each class, share the slots; each keeps what it wants: an example
-// has left its slot when no machine keeps it.
+// again. Outputs, one for each class, share the slots; each keeps what it wants: an example
+// has left its slot when no output keeps it.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -44,17 +44,17 @@ inline void shift(double* g, const double* ki, const double* kj, double step, co
 template <class T> struct Lasvm {
   static constexpr double kInf = std::numeric_limits<double>::infinity();
 
-  int64_t machines, cap;  // cap: slots there is room for, a multiple of 16
+  int64_t outputs, cap;  // cap: slots there is room for, a multiple of 16
   double tau;
   // kernel rows (places, cap): of each place its slot (or -1), when it was used, and how many of the chunk's
   // columns it has
   T* rows;
   int64_t *place, *slot, *used, *done;
   int64_t area;
-  // slots (cap): machines that keep it, the heap of free ones, which row of the data; C_s and K_ss
+  // slots (cap): outputs that keep it, the heap of free ones, which row of the data; C_s and K_ss
   int64_t *refs, *freed, *number;
   double *box, *diag;
-  // machines (c, cap): y_s (0: not kept), 0 or -inf where a_s cannot rise, 0 or +inf where it cannot fall,
+  // outputs (c, cap): y_s (0: not kept), 0 or -inf where a_s cannot rise, 0 or +inf where it cannot fall,
   // and a list of those at 0
   double *alpha, *g, *up, *down;
   int8_t *sign, *listed;
@@ -187,8 +187,8 @@ template <class T> struct Lasvm {
   }
 };
 
-// A chunk, from where `position` is: the example, the machine, what is next of it (0: its slot, 1: its
-// place among the kept, 2: PROCESS, 3: REPROCESS), and its slot. y (b, c), NaN where a machine does not
+// A chunk, from where `position` is: the example, the output, what is next of it (0: its slot, 1: its
+// place among the kept, 2: PROCESS, 3: REPROCESS), and its slot. y (b, c), NaN where an output does not
 // look; C (b); number (b): which rows of the data; at (b): the slot where the row was kept before, or -1.
 // Results: F (b, c) before each was learned, the steps of PROCESS (b, c), both as far as it came; mistakes and
 // steps are added to counts. Returns the slot that needs its row, or -1: at the end of the chunk, or
@@ -196,7 +196,7 @@ template <class T> struct Lasvm {
 template <class T>
 int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const int64_t* number, const int64_t* at,
                    int64_t* position, double* F, double* steps, int64_t* counts, int64_t work) {
-  const int64_t c = m.machines;
+  const int64_t c = m.outputs;
   int64_t &example = position[0], &o = position[1], &next = position[2], &s = position[3];
   while (example < m.b && work > 0) {
     if (next == 0) {
@@ -244,9 +244,9 @@ int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const in
   return -1;
 }
 
-// FINISH, from machine position[0] on; counts its steps in position[1]. Returns as above.
+// FINISH, from output position[0] on; counts its steps in position[1]. Returns as above.
 template <class T> int64_t lasvm_finish(const Lasvm<T>& m, int64_t* position, int64_t work) {
-  while (position[0] < m.machines && work > 0) {
+  while (position[0] < m.outputs && work > 0) {
     double length;
     const int64_t need = m.reprocess(position[0], &length);
     if (need >= 0) return need;

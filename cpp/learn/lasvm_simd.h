@@ -1,6 +1,6 @@
 // What a pair step of a support vector machine does to the whole gradient, on vectors of the target.
 //
-// A machine goes where its gradient is largest, and two of its entries are often equal but for rounding:
+// LASVM steps where the gradient is largest, and two of its entries are often equal but for rounding:
 // the choice between them must not depend on the machine it runs on, nor on how the entries lie. So no
 // product melts into a fused multiply-add here, sums are always those of every sixteenth entry, and of
 // equal entries the first is chosen. Lengths are multiples of kEntries; what is added is 0 or masked.

@@ -25,14 +25,14 @@ inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int
   return wrong;
 }
 
-// The perceptron's decisions on one chunk of b rows, c one-vs-rest machines.
-//   for i = first .. b-1, machine o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
-// Given y in {-1, +1} (0: the machine does not look at the row), w > 0, and F (c, b), the scores
+// The perceptron's decisions on one chunk of b rows, c one-vs-rest outputs.
+//   for i = first .. b-1, output o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
+// Given y in {-1, +1} (0: the output ignores the row), w > 0, and F (c, b), the scores
 // before the chunk, updated in place for the rows still to come. Only rows that err need their
 // kernel values with the chunk: row i's are K + place[i] * b, and where place[i] < 0 and the row
 // errs the pass stops there, to be called again from it; returns where it stopped, b at the end.
 // With `bias` = 1 the kernel is K + 1, the perceptron with an intercept.
-// Result: steps (b, c), w_i y_io where machine o erred on row i, else 0; squared (c), |v_o|^2
+// Result: steps (b, c), w_i y_io where output o erred on row i, else 0; squared (c), |v_o|^2
 // carried along:  |v + s phi|^2 = |v|^2 + 2 s f + s^2 K_ii.          Freund and Schapire 1999
 template <class T>
 int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y,
@@ -115,13 +115,13 @@ void add_columns(const T* columns, int64_t stride, const int64_t* which, int64_t
   });
 }
 
-// Votes of all prefixes of a ledger: machine o's guess v_k is the sum of its first k entries, and
+// Votes of all prefixes of a ledger: output o's guess v_k is the sum of its first k entries, and
 // votes sign(v_k . x) (sign(0) = +1) with weight m_k. One running sum a row gives them all.
 //   out (n, c) = sum_k m_k sign(v_k . x)
-// Given K (n, m) of rows and support; entry t: support[t], machine[t], step[t], and weight[t] = m_k
-// of the guess that it makes; start[o] = m_0 of machine o, the weight of v_0 = 0.
+// Given K (n, m) of rows and support; entry t: support[t], output[t], step[t], and weight[t] = m_k
+// of the guess that it makes; start[o] = m_0 of output o, the weight of v_0 = 0.
 template <class T>
-void vote(const T* K, int64_t n, int64_t m, const int64_t* support, const int64_t* machine, const double* step,
+void vote(const T* K, int64_t n, int64_t m, const int64_t* support, const int64_t* output, const double* step,
           const double* weight, int64_t entries, const double* start, int64_t c, double bias, double* sums, double* out) {
   for (int64_t i = 0; i < n; ++i, K += m, out += c) {
     for (int64_t o = 0; o < c; ++o) {
@@ -129,7 +129,7 @@ void vote(const T* K, int64_t n, int64_t m, const int64_t* support, const int64_
       out[o] = start[o];
     }
     for (int64_t t = 0; t < entries; ++t) {
-      const int64_t o = machine[t];
+      const int64_t o = output[t];
       sums[o] += step[t] * (double(K[support[t]]) + bias);
       out[o] += sums[o] >= 0 ? weight[t] : -weight[t];
     }

@@ -43,7 +43,7 @@ inline void coefficients(const double* L, int64_t cap, int64_t m, const double* 
   }
 }
 
-// Whether every machine that looks is right on one row, by the coefficients A (c, m) and without its
+// Whether every output that looks is right on one row, by the coefficients A (c, m) and without its
 // projection; k (m), y (c). The scores go to F (c).
 template <class T> bool all_right(const T* k, const double* A, int64_t c, int64_t m, const double* y, double* F) {
   bool right = true;
@@ -75,10 +75,10 @@ inline double in_favour(const Projection& p, double loss, double gain, double de
   return delta_sq > 0 ? -1.0 : loss;
 }
 
-// A chunk of b rows, c machines. K (b, cap) holds kernel values with the support, `size` vectors before
+// A chunk of b rows, c outputs. K (b, cap) holds kernel values with the support, `size` vectors before
 // the chunk, and gets those of the vectors it adds; own (b, b) the chunk's or, where the support is full, (b, 1)
 // those of each row with itself, `wide` values a row; Z (b, cap) holds the first
-// `known` components of each row. y (b, c), NaN where a machine does not look. B (c, cap) and L are
+// `known` components of each row. y (b, c), NaN where an output ignores the row. B (c, cap) and L are
 // updated. Results: scores F (b, c) before each example was learned, steps (b, c), added (b): 1 where
 // the row became a support vector; counts of mistakes and of updates are added to counts[0] and [1].
 // Returns whether there was a step.

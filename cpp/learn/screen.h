@@ -68,11 +68,11 @@ inline void meet(const double* b, const double* k, int64_t m, double* sums) { cu
 
 enum class Verdict : int {
   kInDoubt = 0,  // project it
-  kNothing = 1,  // it teaches nothing: no machine errs, and none makes a step on its margin
+  kNothing = 1,  // it teaches nothing: no output errs, and none makes a step on its margin
   kWaits = 2     // a mistake, to be projected: its step waits
 };
 
-// What examples of weight 1 are judged by. What was learned is B (c, cap) or, of one machine, `waiting` (2, cap):
+// What examples of weight 1 are judged by. What was learned is B (c, cap) or, of one output, `waiting` (2, cap):
 // what B lacks, times L, and B with it, or A with it, roughly.
 struct Judge {
   Projection p;
@@ -124,7 +124,7 @@ Verdict judge_projection(const Judge& j, const T* k, double kxx, const double* y
   return Verdict::kWaits;
 }
 
-// A . k of one machine, and how far at most it is off: behind[0] times the length of the projection, which is that
+// A . k of one output, and how far at most it is off: behind[0] times the length of the projection, which is that
 // of the example at most and here taken for twice as much, since k is rounded; behind[1] times |k|; and the
 // rounding of A itself.
 constexpr double kRoundingOfA = 1e-10;
@@ -136,7 +136,7 @@ template <class T> void score_roughly(const Judge& j, const T* k, double kxx, do
   *slack = 2 * j.behind[0] * std::sqrt(positive(kxx)) + (j.behind[1] + kRoundingOfA * std::sqrt(sums[1])) * length;
 }
 
-// By A . k, for one machine that is not aggressive. M'(z + e) is off by M'e, which is at most |e| |z'| in the score of
+// By A . k, for one output that is not aggressive. M'(z + e) is off by M'e, which is at most |e| |z'| in the score of
 // an example with the projection z', and by its own roundings, behind[1]: for a column of M at most |M_j| |z| times
 // as many units as follow each other there (m / 4 for vectors of four).
 template <class T>
