@@ -38,7 +38,7 @@ template <class T> void bind_smo(nb::module_& m) {
       "pairs"_a, "tol"_a, "most"_a);
 }
 
-// What lasvm.h calls Lasvm. held: slot, used, done of each place; kept: refs, freed, number of each slot;
+// What lasvm.h calls Lasvm. held: slot, used, done of each place; kept: refs, freed, row_id of each slot;
 // sizes: box, diag; values: alpha, g, up, down; marks: sign, listed.
 template <class T>
 onkel::Lasvm<T> lasvm(double tau, const Out2<T>& rows, const Out2<int64_t>& held, const Out1<int64_t>& place, int64_t area,
@@ -59,12 +59,12 @@ template <class T> void bind_lasvm(nb::module_& m) {
       [](double tau, Out2<T> rows, Out2<int64_t> held, Out1<int64_t> place, int64_t area, Out2<int64_t> kept,
          Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
          Out2<double> level, Out1<int64_t> tally, In2<T> own, Out2<int64_t> log, In2<double> y, In1<double> C,
-         In1<int64_t> number, In1<int64_t> at, Out1<int64_t> position, Out2<double> F, Out2<double> steps,
+         In1<int64_t> row_ids, In1<int64_t> at, Out1<int64_t> position, Out2<double> F, Out2<double> steps,
          Out1<int64_t> counts, int64_t work) {
         const nb::gil_scoped_release released;
         return onkel::lasvm_pass(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level,
                                           tally, own, log),
-                                 y.data(), C.data(), number.data(), at.data(), position.data(), F.data(), steps.data(),
+                                 y.data(), C.data(), row_ids.data(), at.data(), position.data(), F.data(), steps.data(),
                                  counts.data(), work);
       },
       "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),

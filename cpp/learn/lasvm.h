@@ -52,7 +52,7 @@ template <class T> struct Lasvm {
   int64_t *place, *slot, *used, *done;
   int64_t area;
   // slots (cap): outputs that keep it, the heap of free ones, which row of the data; C_s and K_ss
-  int64_t *refs, *freed, *number;
+  int64_t *refs, *freed, *row_id;
   double *box, *diag;
   // outputs (c, cap): y_s (0: not kept), 0 or -inf where a_s cannot rise, 0 or +inf where it cannot fall,
   // and a list of those at 0
@@ -84,10 +84,10 @@ template <class T> struct Lasvm {
     }
   }
 
-  int64_t take(int64_t r, int64_t row_number, double C) const {
+  int64_t take(int64_t r, int64_t id, double C) const {
     if (tally[1] > 0) std::pop_heap(freed, freed + tally[1], std::greater<int64_t>());
     const int64_t s = tally[1] > 0 ? freed[--tally[1]] : tally[0]++;
-    place[s] = r, slot[r] = s, number[s] = row_number, refs[s] = 0, box[s] = C, diag[s] = double(own[r * b + r]);
+    place[s] = r, slot[r] = s, row_id[s] = id, refs[s] = 0, box[s] = C, diag[s] = double(own[r * b + r]);
     log[2 * tally[2]] = r, log[2 * tally[2] + 1] = s, ++tally[2];
     for (int64_t l = 0; l < b; ++l) rows[l * cap + s] = own[l * b + r];
     return s;
@@ -97,7 +97,7 @@ template <class T> struct Lasvm {
     if (--refs[s] > 0) return;
     const int64_t p = place[s];
     if (p >= 0) slot[p] = -1, used[p] = 0;
-    place[s] = number[s] = -1;
+    place[s] = row_id[s] = -1;
     freed[tally[1]++] = s;
     std::push_heap(freed, freed + tally[1], std::greater<int64_t>());
   }
@@ -189,20 +189,20 @@ template <class T> struct Lasvm {
 
 // A chunk, from where `position` is: the example, the output, what is next of it (0: its slot, 1: its
 // place among the kept, 2: PROCESS, 3: REPROCESS), and its slot. y (b, c), NaN where an output does not
-// look; C (b); number (b): which rows of the data; at (b): the slot where the row was kept before, or -1.
+// look; C (b); row_ids (b): which rows of the data; at (b): the slot where the row was kept before, or -1.
 // Results: F (b, c) before each was learned, the steps of PROCESS (b, c), both as far as it came; mistakes and
 // steps are added to counts. Returns the slot that needs its row, or -1: at the end of the chunk, or
 // after about `work` entries of gradients.
 template <class T>
-int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const int64_t* number, const int64_t* at,
+int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const int64_t* row_ids, const int64_t* at,
                    int64_t* position, double* F, double* steps, int64_t* counts, int64_t work) {
   const int64_t c = m.outputs;
   int64_t &example = position[0], &o = position[1], &next = position[2], &s = position[3];
   while (example < m.b && work > 0) {
     if (next == 0) {
       s = at[example];
-      const bool kept = s >= 0 && m.number[s] == number[example];
-      if (!kept) s = m.take(example, number[example], C[example]);
+      const bool kept = s >= 0 && m.row_id[s] == row_ids[example];
+      if (!kept) s = m.take(example, row_ids[example], C[example]);
       if (kept && m.place[s] < 0) m.place[s] = example, m.slot[example] = s;
       ++m.refs[s];  // while it is its turn
       o = 0, next = 1;
