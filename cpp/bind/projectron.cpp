@@ -17,13 +17,13 @@ template <class T> struct Judge {
   In1<float> M;
   double norm;
   In2<double> B;
-  std::optional<Out2<double>> waiting;
+  std::optional<Out2<double>> deferred;
   Out1<double> behind;
   Out2<double> F, steps;
   Out1<int64_t> counts;
 
   onkel::Judge now() const {
-    return {p, size, int64_t(B.shape(0)), int64_t(B.shape(1)), M.data(), norm, B.data(), data_or_null(waiting),
+    return {p, size, int64_t(B.shape(0)), int64_t(B.shape(1)), M.data(), norm, B.data(), data_or_null(deferred),
             behind.data(), counts.data()};
   }
 };
@@ -70,9 +70,9 @@ template <class T> void bind_projection(nb::module_& m) {
   m.def(
       "judge",
       [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> M, double norm,
-         In2<double> B, std::optional<Out2<double>> waiting, Out1<double> behind, Out2<double> F, Out2<double> steps,
+         In2<double> B, std::optional<Out2<double>> deferred, Out1<double> behind, Out2<double> F, Out2<double> steps,
          Out1<int64_t> counts) {
-        return Judge<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, waiting, behind, F, steps,
+        return Judge<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, deferred, behind, F, steps,
                         counts};
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,
@@ -118,8 +118,8 @@ void bind_projectron(nb::module_& m) {
       "L"_a.noconvert(), "first"_a, "last"_a, "M"_a.noconvert(), "squares"_a.noconvert());
   m.def(
       "settle",
-      [](In2<double> L, int64_t size, In2<double> waiting, Out2<double> B) {
-        onkel::settle(L.data(), int64_t(L.shape(1)), size, waiting.data(), B.data());
+      [](In2<double> L, int64_t size, In2<double> deferred, Out2<double> B) {
+        onkel::apply_deferred(L.data(), int64_t(L.shape(1)), size, deferred.data(), B.data());
       },
       "L"_a.noconvert(), "size"_a, "waiting"_a.noconvert(), "B"_a.noconvert());
 }

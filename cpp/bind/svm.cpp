@@ -92,7 +92,7 @@ template <class T> void bind_lasvm(nb::module_& m) {
          Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
          Out2<double> level, Out1<int64_t> tally, In2<T> own, Out2<int64_t> log, int64_t places, int threads) {
         const nb::gil_scoped_release released;
-        onkel::lasvm_settle(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level, tally,
+        onkel::lasvm_end_chunk(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level, tally,
                                      own, log),
                             places, threads);
       },

@@ -22,13 +22,12 @@ enum class Rule : int {
 };
 enum class Policy : int { kGrow = 0, kOldest = 1, kRandom = 2, kForgetron = 3, kBasicForgetron = 4, kReplace = 5, kCount = 6 };
 
-// Rows of the chunk that have moved into slots while the columns of these, in K and `among`, are still those of the
-// rows before them. A column lies in as many cache lines as it has values: so they are written a few side by side,
-// and until then only where they are looked at.
-struct Newcomers {
+// Columns of K and `among` that still belong to the row which was in the slot before. A column lies in as many cache
+// lines as it has values, so columns are written kMost at a time, and until then only in the rows that are read.
+struct PendingColumns {
   static constexpr int kMost = 16;
   int count = 0;
-  int64_t slot[kMost], row[kMost];  // in the order in which they came: of two in one slot the last counts
+  int64_t slot[kMost], row[kMost];  // slot[n] was taken by row[n] of the chunk; of two in one slot the last counts
 };
 
 template <class T> struct Memory {
@@ -45,7 +44,7 @@ template <class T> struct Memory {
   double* squared;                          // (c): |f|^2 of each output, for the basic Forgetron
   int64_t *size, *head;
   uint64_t* random;
-  Newcomers newcomers = {};
+  PendingColumns pending = {};
 };
 
 struct Settings {
@@ -97,21 +96,21 @@ inline double step_of(const Settings& s, double f, double y, double sq_norm, dou
 
 // ---------------------------------------------------------------- policies: a slot for the example
 
-// Row i of the chunk meets the newcomers: its kernel values are those with today's slots.
-template <class T> void meet_newcomers(Memory<T>& m, int64_t i) {
-  const Newcomers& who = m.newcomers;
-  for (int n = 0; n < who.count; ++n) m.K[i * m.cap + who.slot[n]] = m.own[i * m.b + who.row[n]];
+// Writes the pending columns into row i of K.
+template <class T> void update_K_row(Memory<T>& m, int64_t i) {
+  const PendingColumns& pending = m.pending;
+  for (int n = 0; n < pending.count; ++n) m.K[i * m.cap + pending.slot[n]] = m.own[i * m.b + pending.row[n]];
 }
-// Slot r does. The newcomers' own rows of `among` are up to date.
-template <class T> void introduce_newcomers(Memory<T>& m, int64_t r) {
-  const Newcomers& who = m.newcomers;
-  for (int n = 0; n < who.count; ++n) m.among[r * m.cap + who.slot[n]] = m.among[who.slot[n] * m.cap + r];
+// Writes them into row r of `among`. The rows of the slots that were taken are up to date.
+template <class T> void update_K_slots_row(Memory<T>& m, int64_t r) {
+  const PendingColumns& pending = m.pending;
+  for (int n = 0; n < pending.count; ++n) m.among[r * m.cap + pending.slot[n]] = m.among[pending.slot[n] * m.cap + r];
 }
-// All slots do, and all rows after i: they are newcomers no more.
-template <class T> void settle_newcomers(Memory<T>& m, int64_t i) {
-  for (int64_t l = i + 1; l < m.b; ++l) meet_newcomers(m, l);
-  for (int64_t r = 0; m.among && r < *m.size; ++r) introduce_newcomers(m, r);
-  m.newcomers.count = 0;
+// Writes them into all rows of K after i and all rows of `among`; nothing is pending then.
+template <class T> void flush_columns(Memory<T>& m, int64_t i) {
+  for (int64_t l = i + 1; l < m.b; ++l) update_K_row(m, l);
+  for (int64_t r = 0; m.among && r < *m.size; ++r) update_K_slots_row(m, r);
+  m.pending.count = 0;
 }
 
 // Row i of the chunk moves into a slot with these steps. This and all policies give back the slot.
@@ -119,16 +118,16 @@ template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const doub
   for (int64_t o = 0; o < m.c; ++o) m.A[o * m.cap + slot] = steps[o] / *m.scale;
   m.squares[slot] = double(m.own[i * m.b + i]);
   m.holds[slot] = i;
-  Newcomers& others = m.newcomers;
+  PendingColumns& pending = m.pending;
   if (m.among) {
     const T* row = m.K + i * m.cap;
-    for (int n = 0; n < others.count; ++n) m.among[others.slot[n] * m.cap + slot] = row[others.slot[n]];
+    for (int n = 0; n < pending.count; ++n) m.among[pending.slot[n] * m.cap + slot] = row[pending.slot[n]];
     for (int64_t j = 0; j < *m.size; ++j) m.among[slot * m.cap + j] = row[j];
     m.among[slot * m.cap + slot] = m.own[i * m.b + i];
   }
-  others.slot[others.count] = slot;
-  others.row[others.count++] = i;
-  if (others.count == Newcomers::kMost) settle_newcomers(m, i);
+  pending.slot[pending.count] = slot;
+  pending.row[pending.count++] = i;
+  if (pending.count == PendingColumns::kMost) flush_columns(m, i);
   return slot;
 }
 
@@ -168,7 +167,7 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   *m.M += erred;
   const bool full = *m.size == m.cap, basic = s.policy == Policy::kBasicForgetron;
   const int64_t r = *m.head;
-  if (full) introduce_newcomers(m, r);
+  if (full) update_K_slots_row(m, r);
   double weight = 0, k = 0, margin = 0, longest = 0;  // of r: sigma, outputs, sum y f'; the largest |f'|^2
   for (int64_t o = 0; o < m.c; ++o) {
     if (basic) {
@@ -226,7 +225,7 @@ template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
 constexpr double kSmallScale = 1e-100;
 
 // Gives the scale to the weights before it underflows.
-template <class T> void settle_scale(Memory<T>& m) {
+template <class T> void fold_scale(Memory<T>& m) {
   for (int64_t o = 0; o < m.c; ++o)
     for (int64_t j = 0; j < *m.size; ++j) m.A[o * m.cap + j] *= *m.scale;
   *m.spread *= *m.scale;
@@ -247,7 +246,7 @@ int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const doub
     const double eta = s.root_schedule ? s.eta / std::sqrt(double(t + i + 1)) : s.eta;
     const double kxx = double(m.own[i * m.b + i]);
     bool any = false;
-    meet_newcomers(m, i);
+    update_K_row(m, i);
     for (int64_t o = 0; o < m.c; ++o) {
       const double past = m.base ? m.base[i * m.c + o] * *m.spread : 0.0;
       F[o] = *m.scale * (past + dot(m.A + o * m.cap, m.K + i * m.cap, *m.size)) + offset[o];
@@ -262,7 +261,7 @@ int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const doub
       if (s.nu == s.nu) margin[o] += eta * w[i] * (grows ? sigma - s.nu : s.nu - sigma);
     }
     if (norma && s.lambda > 0) *m.scale *= 1 - eta * s.lambda;
-    if (*m.scale < kSmallScale) settle_scale(m);
+    if (*m.scale < kSmallScale) fold_scale(m);
     if (!any) continue;
     switch (s.policy) {
       case Policy::kGrow: taken = put(m, (*m.size)++, i, steps); break;
@@ -273,9 +272,9 @@ int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const doub
       case Policy::kReplace: taken = replace(m, i, steps); break;
       default: taken = forgetron(m, s, i, steps, F);
     }
-    if (*m.scale < kSmallScale) settle_scale(m);
+    if (*m.scale < kSmallScale) fold_scale(m);
   }
-  settle_newcomers(m, m.b - 1);
+  flush_columns(m, m.b - 1);
   return taken;
 }
 

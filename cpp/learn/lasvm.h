@@ -257,7 +257,7 @@ template <class T> int64_t lasvm_finish(const Lasvm<T>& m, int64_t* position, in
 }
 
 // The end of a chunk: the cached rows, in places up to `places`, get its columns.
-template <class T> void lasvm_settle(const Lasvm<T>& m, int64_t places, int threads) {
+template <class T> void lasvm_end_chunk(const Lasvm<T>& m, int64_t places, int threads) {
   constexpr int64_t kPlaces = 64;
   const int64_t count = places - m.area;
   if (count * m.tally[2] < 1 << 18) threads = 1;

@@ -2,9 +2,9 @@
 //
 // An aggressive learner looks at the margin of nearly every example, and refuses most; and of a mistake that
 // is projected only the sum of the steps matters: B + s1 z1 + s2 z2 = B + L^-1 (s1 k1 + s2 k2). So z need not
-// be exact to judge by, and steps can wait for each other. M = L^-1 in single precision gives z by a product,
+// be exact to judge by, and steps can be deferred. M = L^-1 in single precision gives z by a product,
 // in half the bytes of L and without a chain of divisions, to within a bound. Where the bound leaves a doubt,
-// the steps that wait are settled, and project_pass works on exact numbers.
+// the deferred steps are applied, and project_pass works on exact numbers.
 //
 // A learner that is not aggressive is right on most examples, and knows that by the coefficients of the support
 // alone, A = L'^-1 B: f(x) = A . k. There it is A + s M' z that is kept roughly, and only a mistake takes M.
@@ -27,9 +27,9 @@ inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t las
   }
 }
 
-// B += L^-1 waiting, both (m).
-inline void settle(const double* L, int64_t cap, int64_t m, const double* waiting, double* B) {
-  std::vector<double> z(waiting, waiting + m);
+// B += L^-1 deferred, both (m).
+inline void apply_deferred(const double* L, int64_t cap, int64_t m, const double* deferred, double* B) {
+  std::vector<double> z(deferred, deferred + m);
   current_target().substitute(L, cap, 0, m, z.data());
   for (int64_t t = 0; t < m; ++t) B[t] += z[size_t(t)];
 }
@@ -69,10 +69,10 @@ inline void meet(const double* b, const double* k, int64_t m, double* sums) { cu
 enum class Verdict : int {
   kInDoubt = 0,  // project it
   kNothing = 1,  // it teaches nothing: no output errs, and none makes a step on its margin
-  kWaits = 2     // a mistake, to be projected: its step waits
+  kDeferred = 2  // a mistake that is projected: its step is deferred
 };
 
-// What examples of weight 1 are judged by. What was learned is B (c, cap) or, of one output, `waiting` (2, cap):
+// What examples of weight 1 are judged by. What was learned is B (c, cap) or, of one output, `deferred` (2, cap):
 // what B lacks, times L, and B with it, or A with it, roughly.
 struct Judge {
   Projection p;
@@ -80,7 +80,7 @@ struct Judge {
   const float* M;
   double norm;  // |M|
   const double* B;
-  double* waiting;
+  double* deferred;
   double* behind;   // (2), below
   int64_t* counts;  // as project_pass has them
 };
@@ -95,12 +95,12 @@ Verdict judge_projection(const Judge& j, const T* k, double kxx, const double* y
   int64_t wrong = 0;
   for (int64_t o = 0; o < j.c; ++o) {
     double sums[3];
-    meet(j.waiting ? j.waiting + j.cap : j.B + o * j.cap, rough.z, j.m, sums);
+    meet(j.deferred ? j.deferred + j.cap : j.B + o * j.cap, rough.z, j.m, sums);
     F[o] = sums[0];
     steps[o] = 0.0;
     if (y[o] != y[o]) continue;
     const double margin = y[o] * F[o];
-    const double slack = rough.doubt * std::sqrt(sums[1]) + (j.waiting ? j.behind[0] * most : 0.0);
+    const double slack = rough.doubt * std::sqrt(sums[1]) + (j.deferred ? j.behind[0] * most : 0.0);
     if (margin + slack < 0) {
       steps[o] = y[o];
       ++wrong;
@@ -113,15 +113,15 @@ Verdict judge_projection(const Judge& j, const T* k, double kxx, const double* y
   }
   if (wrong == 0) return Verdict::kNothing;
   const bool full = j.m >= j.p.budget, within = delta_sq_high <= j.p.eta * j.p.eta;
-  if (!j.waiting || !(full || within)) return Verdict::kInDoubt;
+  if (!j.deferred || !(full || within)) return Verdict::kInDoubt;
   for (int64_t t = 0; t < j.m; ++t) {
-    j.waiting[t] += steps[0] * double(k[t]);
-    j.waiting[j.cap + t] += steps[0] * double(rough.z[t]);
+    j.deferred[t] += steps[0] * double(k[t]);
+    j.deferred[j.cap + t] += steps[0] * double(rough.z[t]);
   }
   j.behind[0] += std::fabs(steps[0]) * rough.doubt;
   j.counts[0] += wrong;
   j.counts[1] += wrong;
-  return Verdict::kWaits;
+  return Verdict::kDeferred;
 }
 
 // A . k of one output, and how far at most it is off: behind[0] times the length of the projection, which is that
@@ -130,7 +130,7 @@ Verdict judge_projection(const Judge& j, const T* k, double kxx, const double* y
 constexpr double kRoundingOfA = 1e-10;
 template <class T> void score_roughly(const Judge& j, const T* k, double kxx, double* F, double* slack) {
   double sums[3];
-  meet(j.waiting + j.cap, k, j.m, sums);
+  meet(j.deferred + j.cap, k, j.m, sums);
   const double length = std::sqrt(sums[2]);
   *F = sums[0];
   *slack = 2 * j.behind[0] * std::sqrt(positive(kxx)) + (j.behind[1] + kRoundingOfA * std::sqrt(sums[1])) * length;
@@ -154,15 +154,15 @@ Verdict judge_coefficients(const Judge& j, const T* k, double kxx, const double*
   if (!(full || within) || !(largest < kFloatMost)) return Verdict::kInDoubt;
   *steps = *y;
   for (int64_t t = 0; t < j.m; ++t) {
-    j.waiting[t] += *steps * double(k[t]);
-    j.waiting[j.cap + t] += *steps * double(rough.w[t]);
+    j.deferred[t] += *steps * double(k[t]);
+    j.deferred[j.cap + t] += *steps * double(rough.w[t]);
   }
   const double roundings = double(j.m / 4 + 16);
   j.behind[0] += std::fabs(*steps) * rough.doubt;
   j.behind[1] += std::fabs(*steps) * (roundings * kFloatUnit * largest + double(j.m * j.m) * kFloatLeast);
   ++j.counts[0];
   ++j.counts[1];
-  return Verdict::kWaits;
+  return Verdict::kDeferred;
 }
 
 }  // namespace onkel
