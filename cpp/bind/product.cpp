@@ -67,10 +67,10 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
           [](const Right<T>& right, In2<T> X, std::optional<In1<T>> aux, std::optional<In2<double>> A,
              std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, bool below, int threads) {
             onkel::Rows<T> rows = dense_rows<T>(X, aux);
-            T own;  // a single row comes without its aux
+            T row_aux;  // a single row comes without its aux
             if (!aux && rows.n == 1) {
-              own = onkel::row_aux(right.job.op, rows.data, rows.d);
-              rows.aux = &own;
+              row_aux = onkel::row_aux(right.job.op, rows.data, rows.d);
+              rows.aux = &row_aux;
             }
             right.product(rows, A, scores, gram, below, threads);
           },

@@ -80,13 +80,13 @@ template <class T> void bind_projection(nb::module_& m) {
       "steps"_a.noconvert(), "counts"_a.noconvert());
   m.def(
       "project_pass",
-      [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> own, Out2<double> Z,
+      [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> K_chunk, Out2<double> Z,
          int64_t known, Out2<double> L, Out2<double> B, Out1<int64_t> size, In2<double> y, In1<double> w,
          Out2<double> F, Out2<double> steps, Out1<int64_t> added, Out1<int64_t> counts) {
         const nb::gil_scoped_release released;
         return onkel::project_pass(onkel::Projection{eta, budget, aggressive, kol}, int64_t(y.shape(0)),
-                                   int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), own.data(),
-                                   int64_t(own.shape(1)), Z.data(), known,
+                                   int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), K_chunk.data(),
+                                   int64_t(K_chunk.shape(1)), Z.data(), known,
                                    L.data(), B.data(), size.data(), y.data(), w.data(), F.data(), steps.data(),
                                    added.data(), counts.data());
       },

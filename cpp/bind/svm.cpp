@@ -44,13 +44,13 @@ template <class T>
 onkel::Lasvm<T> lasvm(double tau, const Out2<T>& rows, const Out2<int64_t>& held, const Out1<int64_t>& place, int64_t area,
                       const Out2<int64_t>& kept, const Out2<double>& sizes, const Out3<double>& values,
                       const Out3<int8_t>& marks, const Out2<int64_t>& zeros, const Out2<int64_t>& ends,
-                      const Out2<double>& level, const Out1<int64_t>& tally, const In2<T>& own, const Out2<int64_t>& log) {
+                      const Out2<double>& level, const Out1<int64_t>& tally, const In2<T>& K_chunk, const Out2<int64_t>& log) {
   const int64_t c = int64_t(values.shape(1)), cap = int64_t(values.shape(2)), places = int64_t(held.shape(1));
   int64_t *h = held.data(), *k = kept.data();
   double *s = sizes.data(), *v = values.data();
   return {c, cap, tau, rows.data(), place.data(), h, h + places, h + 2 * places, area, k, k + cap, k + 2 * cap, s, s + cap,
           v, v + c * cap, v + 2 * c * cap, v + 3 * c * cap, marks.data(), marks.data() + c * cap, zeros.data(), ends.data(),
-          level.data(), tally.data(), int64_t(own.shape(0)), own.data(), log.data()};
+          level.data(), tally.data(), int64_t(K_chunk.shape(0)), K_chunk.data(), log.data()};
 }
 
 template <class T> void bind_lasvm(nb::module_& m) {
@@ -58,12 +58,12 @@ template <class T> void bind_lasvm(nb::module_& m) {
       "lasvm_pass",
       [](double tau, Out2<T> rows, Out2<int64_t> held, Out1<int64_t> place, int64_t area, Out2<int64_t> kept,
          Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
-         Out2<double> level, Out1<int64_t> tally, In2<T> own, Out2<int64_t> log, In2<double> y, In1<double> C,
+         Out2<double> level, Out1<int64_t> tally, In2<T> K_chunk, Out2<int64_t> log, In2<double> y, In1<double> C,
          In1<int64_t> row_ids, In1<int64_t> at, Out1<int64_t> position, Out2<double> F, Out2<double> steps,
          Out1<int64_t> counts, int64_t work) {
         const nb::gil_scoped_release released;
         return onkel::lasvm_pass(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level,
-                                          tally, own, log),
+                                          tally, K_chunk, log),
                                  y.data(), C.data(), row_ids.data(), at.data(), position.data(), F.data(), steps.data(),
                                  counts.data(), work);
       },
@@ -76,10 +76,10 @@ template <class T> void bind_lasvm(nb::module_& m) {
       "lasvm_finish",
       [](double tau, Out2<T> rows, Out2<int64_t> held, Out1<int64_t> place, int64_t area, Out2<int64_t> kept,
          Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
-         Out2<double> level, Out1<int64_t> tally, In2<T> own, Out2<int64_t> log, Out1<int64_t> position, int64_t work) {
+         Out2<double> level, Out1<int64_t> tally, In2<T> K_chunk, Out2<int64_t> log, Out1<int64_t> position, int64_t work) {
         const nb::gil_scoped_release released;
         return onkel::lasvm_finish(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level,
-                                            tally, own, log),
+                                            tally, K_chunk, log),
                                    position.data(), work);
       },
       "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),
@@ -90,10 +90,10 @@ template <class T> void bind_lasvm(nb::module_& m) {
       "lasvm_settle",
       [](double tau, Out2<T> rows, Out2<int64_t> held, Out1<int64_t> place, int64_t area, Out2<int64_t> kept,
          Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
-         Out2<double> level, Out1<int64_t> tally, In2<T> own, Out2<int64_t> log, int64_t places, int threads) {
+         Out2<double> level, Out1<int64_t> tally, In2<T> K_chunk, Out2<int64_t> log, int64_t places, int threads) {
         const nb::gil_scoped_release released;
         onkel::lasvm_end_chunk(lasvm<T>(tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends, level, tally,
-                                     own, log),
+                                     K_chunk, log),
                             places, threads);
       },
       "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),

@@ -33,7 +33,7 @@ struct PendingColumns {
 template <class T> struct Memory {
   int64_t b, c, cap;     // rows of the chunk, outputs, slots
   T* K;                  // (b, cap): chunk with slots; columns change as slots do
-  const T* own;          // (b, b): chunk with itself, on and below the diagonal
+  const T* K_chunk;          // (b, b): chunk with itself, on and below the diagonal
   T* among;              // (cap, cap): slots with themselves, or null
   double* A;             // (c, cap)
   double* squares;       // (cap): k(s, s) of each slot
@@ -99,7 +99,7 @@ inline double step_of(const Settings& s, double f, double y, double sq_norm, dou
 // Writes the pending columns into row i of K.
 template <class T> void update_K_row(Memory<T>& m, int64_t i) {
   const PendingColumns& pending = m.pending;
-  for (int n = 0; n < pending.count; ++n) m.K[i * m.cap + pending.slot[n]] = m.own[i * m.b + pending.row[n]];
+  for (int n = 0; n < pending.count; ++n) m.K[i * m.cap + pending.slot[n]] = m.K_chunk[i * m.b + pending.row[n]];
 }
 // Writes them into row r of `among`. The rows of the slots that were taken are up to date.
 template <class T> void update_K_slots_row(Memory<T>& m, int64_t r) {
@@ -116,14 +116,14 @@ template <class T> void flush_columns(Memory<T>& m, int64_t i) {
 // Row i of the chunk moves into a slot with these steps. This and all policies give back the slot.
 template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
   for (int64_t o = 0; o < m.c; ++o) m.A[o * m.cap + slot] = steps[o] / *m.scale;
-  m.squares[slot] = double(m.own[i * m.b + i]);
+  m.squares[slot] = double(m.K_chunk[i * m.b + i]);
   m.holds[slot] = i;
   PendingColumns& pending = m.pending;
   if (m.among) {
     const T* row = m.K + i * m.cap;
     for (int n = 0; n < pending.count; ++n) m.among[pending.slot[n] * m.cap + slot] = row[pending.slot[n]];
     for (int64_t j = 0; j < *m.size; ++j) m.among[slot * m.cap + j] = row[j];
-    m.among[slot * m.cap + slot] = m.own[i * m.b + i];
+    m.among[slot * m.cap + slot] = m.K_chunk[i * m.b + i];
   }
   pending.slot[pending.count] = slot;
   pending.row[pending.count++] = i;
@@ -171,7 +171,7 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   double weight = 0, k = 0, margin = 0, longest = 0;  // of r: sigma, outputs, sum y f'; the largest |f'|^2
   for (int64_t o = 0; o < m.c; ++o) {
     if (basic) {
-      m.squared[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.own[i * m.b + i]);
+      m.squared[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.K_chunk[i * m.b + i]);
       longest = std::fmax(longest, m.squared[o]);
     }
     const double alpha = full ? *m.scale * m.A[o * m.cap + r] : 0.0;
@@ -202,7 +202,7 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
 // BPA-S: the example takes the place of the r that this costs least, and what it can of its weight.
 template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
   if (*m.size < m.cap) return put(m, (*m.size)++, i, steps);
-  const double kxx = double(m.own[i * m.b + i]);
+  const double kxx = double(m.K_chunk[i * m.b + i]);
   double least = INFINITY;
   int64_t best = 0;
   for (int64_t r = 0; r < m.cap; ++r) {
@@ -244,7 +244,7 @@ int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const doub
   int64_t taken = -1;
   for (int64_t i = 0; i < m.b; ++i, y += m.c, F += m.c, steps += m.c) {
     const double eta = s.root_schedule ? s.eta / std::sqrt(double(t + i + 1)) : s.eta;
-    const double kxx = double(m.own[i * m.b + i]);
+    const double kxx = double(m.K_chunk[i * m.b + i]);
     bool any = false;
     update_K_row(m, i);
     for (int64_t o = 0; o < m.c; ++o) {

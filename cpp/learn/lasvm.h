@@ -64,7 +64,7 @@ template <class T> struct Lasvm {
   int64_t* tally;  // slots ever used, free ones, columns of the chunk, the clock
   // the chunk: K with itself (b, b); which of its rows took which slot, in turn (b, 2)
   int64_t b;
-  const T* own;
+  const T* K_chunk;
   int64_t* log;
 
   int64_t width() const { return (tally[0] + 15) / 16 * 16; }
@@ -87,9 +87,9 @@ template <class T> struct Lasvm {
   int64_t take(int64_t r, int64_t id, double C) const {
     if (tally[1] > 0) std::pop_heap(freed, freed + tally[1], std::greater<int64_t>());
     const int64_t s = tally[1] > 0 ? freed[--tally[1]] : tally[0]++;
-    place[s] = r, slot[r] = s, row_id[s] = id, refs[s] = 0, box[s] = C, diag[s] = double(own[r * b + r]);
+    place[s] = r, slot[r] = s, row_id[s] = id, refs[s] = 0, box[s] = C, diag[s] = double(K_chunk[r * b + r]);
     log[2 * tally[2]] = r, log[2 * tally[2] + 1] = s, ++tally[2];
-    for (int64_t l = 0; l < b; ++l) rows[l * cap + s] = own[l * b + r];
+    for (int64_t l = 0; l < b; ++l) rows[l * cap + s] = K_chunk[l * b + r];
     return s;
   }
 

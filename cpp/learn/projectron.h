@@ -76,14 +76,14 @@ inline double in_favour(const Projection& p, double loss, double gain, double de
 }
 
 // A chunk of b rows, c outputs. K (b, cap) holds kernel values with the support, `size` vectors before
-// the chunk, and gets those of the vectors it adds; own (b, b) the chunk's or, where the support is full, (b, 1)
+// the chunk, and gets those of the vectors it adds; K_chunk (b, b) the chunk's or, where the support is full, (b, 1)
 // those of each row with itself, `wide` values a row; Z (b, cap) holds the first
 // `known` components of each row. y (b, c), NaN where an output ignores the row. B (c, cap) and L are
 // updated. Results: scores F (b, c) before each example was learned, steps (b, c), added (b): 1 where
 // the row became a support vector; counts of mistakes and of updates are added to counts[0] and [1].
 // Returns whether there was a step.
 template <class T>
-bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* own, int64_t wide, double* Z,
+bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* K_chunk, int64_t wide, double* Z,
                   int64_t known, double* L, double* B, int64_t* size, const double* y, const double* w, double* F,
                   double* steps, int64_t* added, int64_t* counts) {
   constexpr double kLeast = kRounding * std::numeric_limits<T>::epsilon();
@@ -93,7 +93,7 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
     const int64_t m = *size;
     for (int64_t t = known; t < m; ++t) z[t] = double(K[i * cap + t]);
     current_target().substitute(L, cap, known, m, z);
-    const double kxx = double(own[i * wide + (wide > 1 ? i : 0)]), inside = dot(z, z, m);
+    const double kxx = double(K_chunk[i * wide + (wide > 1 ? i : 0)]), inside = dot(z, z, m);
     const double delta_sq = positive(kxx - inside);
     bool erred = false, any = false;
     for (int64_t o = 0; o < c; ++o) {
@@ -124,7 +124,7 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
     for (int64_t t = 0; t < m; ++t) L[m * cap + t] = z[t];
     L[m * cap + m] = delta;
     for (int64_t o = 0; o < c; ++o) B[o * cap + m] = y[o] * F[o] <= 0 ? steps[o] * delta : 0.0;
-    for (int64_t l = i + 1; l < b; ++l) K[l * cap + m] = own[l * wide + i];
+    for (int64_t l = i + 1; l < b; ++l) K[l * cap + m] = K_chunk[l * wide + i];
     *size = m + 1;
   }
   return learned;
