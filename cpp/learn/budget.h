@@ -22,7 +22,7 @@ enum class Rule : int {
 };
 enum class Policy : int { kGrow = 0, kOldest = 1, kRandom = 2, kForgetron = 3, kBasicForgetron = 4, kReplace = 5, kCount = 6 };
 
-// Columns of K and `among` that still belong to the row which was in the slot before. A column lies in as many cache
+// Columns of K and `K_slots` that still belong to the row which was in the slot before. A column lies in as many cache
 // lines as it has values, so columns are written kMost at a time, and until then only in the rows that are read.
 struct PendingColumns {
   static constexpr int kMost = 16;
@@ -34,7 +34,7 @@ template <class T> struct Memory {
   int64_t b, c, cap;     // rows of the chunk, outputs, slots
   T* K;                  // (b, cap): chunk with slots; columns change as slots do
   const T* K_chunk;          // (b, b): chunk with itself, on and below the diagonal
-  T* among;              // (cap, cap): slots with themselves, or null
+  T* K_slots;              // (cap, cap): slots with themselves, or null
   double* A;             // (c, cap)
   double* squares;       // (cap): k(s, s) of each slot
   int64_t* holds;        // (cap): which row of the chunk a slot has taken, else -1
@@ -101,15 +101,15 @@ template <class T> void update_K_row(Memory<T>& m, int64_t i) {
   const PendingColumns& pending = m.pending;
   for (int n = 0; n < pending.count; ++n) m.K[i * m.cap + pending.slot[n]] = m.K_chunk[i * m.b + pending.row[n]];
 }
-// Writes them into row r of `among`. The rows of the slots that were taken are up to date.
+// Writes them into row r of `K_slots`. The rows of the slots that were taken are up to date.
 template <class T> void update_K_slots_row(Memory<T>& m, int64_t r) {
   const PendingColumns& pending = m.pending;
-  for (int n = 0; n < pending.count; ++n) m.among[r * m.cap + pending.slot[n]] = m.among[pending.slot[n] * m.cap + r];
+  for (int n = 0; n < pending.count; ++n) m.K_slots[r * m.cap + pending.slot[n]] = m.K_slots[pending.slot[n] * m.cap + r];
 }
-// Writes them into all rows of K after i and all rows of `among`; nothing is pending then.
+// Writes them into all rows of K after i and all rows of `K_slots`; nothing is pending then.
 template <class T> void flush_columns(Memory<T>& m, int64_t i) {
   for (int64_t l = i + 1; l < m.b; ++l) update_K_row(m, l);
-  for (int64_t r = 0; m.among && r < *m.size; ++r) update_K_slots_row(m, r);
+  for (int64_t r = 0; m.K_slots && r < *m.size; ++r) update_K_slots_row(m, r);
   m.pending.count = 0;
 }
 
@@ -119,11 +119,11 @@ template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const doub
   m.squares[slot] = double(m.K_chunk[i * m.b + i]);
   m.holds[slot] = i;
   PendingColumns& pending = m.pending;
-  if (m.among) {
+  if (m.K_slots) {
     const T* row = m.K + i * m.cap;
-    for (int n = 0; n < pending.count; ++n) m.among[pending.slot[n] * m.cap + slot] = row[pending.slot[n]];
-    for (int64_t j = 0; j < *m.size; ++j) m.among[slot * m.cap + j] = row[j];
-    m.among[slot * m.cap + slot] = m.K_chunk[i * m.b + i];
+    for (int n = 0; n < pending.count; ++n) m.K_slots[pending.slot[n] * m.cap + slot] = row[pending.slot[n]];
+    for (int64_t j = 0; j < *m.size; ++j) m.K_slots[slot * m.cap + j] = row[j];
+    m.K_slots[slot * m.cap + slot] = m.K_chunk[i * m.b + i];
   }
   pending.slot[pending.count] = slot;
   pending.row[pending.count++] = i;
@@ -148,7 +148,7 @@ inline uint64_t draw(uint64_t* state, uint64_t below) {  // splitmix64
 
 // f'(x_r) of output o, the example that is about to enter included.
 template <class T> double score_of_slot(const Memory<T>& m, int64_t r, int64_t o, int64_t i, double step) {
-  return *m.scale * dot(m.A + o * m.cap, m.among + r * m.cap, *m.size) + step * double(m.K[i * m.cap + r]);
+  return *m.scale * dot(m.A + o * m.cap, m.K_slots + r * m.cap, *m.size) + step * double(m.K[i * m.cap + r]);
 }
 
 // The self-tuned Forgetron: the largest phi <= 1 with  a phi^2 + b phi + c <= 0, that is
