@@ -37,7 +37,7 @@ template <class T> struct Memory {
   T* K_slots;              // (cap, cap): slots with themselves, or null
   double* A;             // (c, cap)
   double* squares;       // (cap): k(s, s) of each slot
-  int64_t* holds;        // (cap): which row of the chunk a slot has taken, else -1
+  int64_t* row_in_slot;        // (cap): which row of the chunk a slot has taken, else -1
   const double* base;    // (b, c): scores of the support that is not in slots, without scale
   // numbers that go along with the state, in place
   double *scale, *spread, *Q, *M, *shrink;  // spread: what `scale` has given to the stored weights
@@ -117,7 +117,7 @@ template <class T> void flush_columns(Memory<T>& m, int64_t i) {
 template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
   for (int64_t o = 0; o < m.c; ++o) m.A[o * m.cap + slot] = steps[o] / *m.scale;
   m.squares[slot] = double(m.K_chunk[i * m.b + i]);
-  m.holds[slot] = i;
+  m.row_in_slot[slot] = i;
   PendingColumns& pending = m.pending;
   if (m.K_slots) {
     const T* row = m.K + i * m.cap;
