@@ -9,10 +9,10 @@ template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "perceptron_pass",
       [](In2<T> K, In1<int64_t> place, int64_t first, In2<int8_t> y, In1<double> w, double bias, Out2<double> F,
-         Out2<double> steps, Out1<double> squared) {
+         Out2<double> steps, Out1<double> sq_norms) {
         const nb::gil_scoped_release released;
         return onkel::perceptron_pass(K.data(), place.data(), first, int64_t(y.shape(0)), int64_t(y.shape(1)), y.data(),
-                                      w.data(), bias, F.data(), steps.data(), squared.data());
+                                      w.data(), bias, F.data(), steps.data(), sq_norms.data());
       },
       "K"_a.noconvert(), "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "w"_a.noconvert(), "bias"_a, "F"_a.noconvert(), "steps"_a.noconvert(),
       "squared"_a.noconvert());

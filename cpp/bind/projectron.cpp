@@ -111,9 +111,9 @@ void bind_projectron(nb::module_& m) {
       "L"_a.noconvert(), "B"_a.noconvert(), "A"_a.noconvert());
   m.def(
       "invert_rows",
-      [](In2<double> L, int64_t first, int64_t last, Out1<float> M, Out1<double> squares) {
+      [](In2<double> L, int64_t first, int64_t last, Out1<float> M, Out1<double> sq_norms) {
         const nb::gil_scoped_release released;
-        onkel::invert_rows(L.data(), int64_t(L.shape(1)), first, last, M.data(), squares.data());
+        onkel::invert_rows(L.data(), int64_t(L.shape(1)), first, last, M.data(), sq_norms.data());
       },
       "L"_a.noconvert(), "first"_a, "last"_a, "M"_a.noconvert(), "squares"_a.noconvert());
   m.def(

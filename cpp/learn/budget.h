@@ -36,12 +36,12 @@ template <class T> struct Memory {
   const T* K_chunk;          // (b, b): chunk with itself, on and below the diagonal
   T* K_slots;              // (cap, cap): slots with themselves, or null
   double* A;             // (c, cap)
-  double* squares;       // (cap): k(s, s) of each slot
+  double* k_ss;       // (cap): k(s, s) of each slot
   int64_t* row_in_slot;        // (cap): which row of the chunk a slot has taken, else -1
   const double* base;    // (b, c): scores of the support that is not in slots, without scale
   // numbers that go along with the state, in place
   double *scale, *spread, *Q, *M, *shrink;  // spread: what `scale` has given to the stored weights
-  double* squared;                          // (c): |f|^2 of each output, for the basic Forgetron
+  double* sq_norms;                          // (c): |f|^2 of each output, for the basic Forgetron
   int64_t *size, *head;
   uint64_t* random;
   PendingColumns pending = {};
@@ -116,7 +116,7 @@ template <class T> void flush_columns(Memory<T>& m, int64_t i) {
 // Row i of the chunk moves into a slot with these steps. This and all policies give back the slot.
 template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
   for (int64_t o = 0; o < m.c; ++o) m.A[o * m.cap + slot] = steps[o] / *m.scale;
-  m.squares[slot] = double(m.K_chunk[i * m.b + i]);
+  m.k_ss[slot] = double(m.K_chunk[i * m.b + i]);
   m.row_in_slot[slot] = i;
   PendingColumns& pending = m.pending;
   if (m.K_slots) {
@@ -171,8 +171,8 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   double weight = 0, k = 0, margin = 0, longest = 0;  // of r: sigma, outputs, sum y f'; the largest |f'|^2
   for (int64_t o = 0; o < m.c; ++o) {
     if (basic) {
-      m.squared[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.K_chunk[i * m.b + i]);
-      longest = std::fmax(longest, m.squared[o]);
+      m.sq_norms[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.K_chunk[i * m.b + i]);
+      longest = std::fmax(longest, m.sq_norms[o]);
     }
     const double alpha = full ? *m.scale * m.A[o * m.cap + r] : 0.0;
     if (alpha == 0) continue;
@@ -180,13 +180,13 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
     weight = std::fmax(weight, std::fabs(alpha));
     k += 1;
     margin += sign(alpha) * after;
-    if (basic) m.squared[o] -= 2 * alpha * after - alpha * alpha * m.squares[r];  // as if r were gone already
+    if (basic) m.sq_norms[o] -= 2 * alpha * after - alpha * alpha * m.k_ss[r];  // as if r were gone already
   }
   double phi = 1;
   if (basic) {
     const double B = double(m.cap) + 1, U = 0.25 * std::sqrt(B / std::log(B));
     phi = std::fmin(std::pow(B, -1 / (2 * B)), longest > 0 ? U / std::sqrt(longest) : 1.0);
-    for (int64_t o = 0; o < m.c; ++o) m.squared[o] = positive(m.squared[o] * phi * phi);
+    for (int64_t o = 0; o < m.c; ++o) m.sq_norms[o] = positive(m.sq_norms[o] * phi * phi);
   } else if (full && k > 0) {
     phi = self_tuned_shrink(weight, margin, k, *m.Q, *m.M);
   }
@@ -209,7 +209,7 @@ template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
     const double krx = double(m.K[i * m.cap + r]);
     double weight = 0;
     for (int64_t o = 0; o < m.c; ++o) weight += m.A[o * m.cap + r] * m.A[o * m.cap + r];
-    const double cost = weight * (m.squares[r] - krx * krx / kxx);
+    const double cost = weight * (m.k_ss[r] - krx * krx / kxx);
     if (cost < least) {
       least = cost;
       best = r;

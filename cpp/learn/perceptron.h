@@ -32,11 +32,11 @@ inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int
 // kernel values with the chunk: row i's are K + place[i] * b, and where place[i] < 0 and the row
 // errs the pass stops there, to be called again from it; returns where it stopped, b at the end.
 // With `bias` = 1 the kernel is K + 1, the perceptron with an intercept.
-// Result: steps (b, c), w_i y_io where output o erred on row i, else 0; squared (c), |v_o|^2
+// Result: steps (b, c), w_i y_io where output o erred on row i, else 0; sq_norms (c), |v_o|^2
 // carried along:  |v + s phi|^2 = |v|^2 + 2 s f + s^2 K_ii.          Freund and Schapire 1999
 template <class T>
 int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y,
-                        const double* w, double bias, double* F, double* steps, double* squared) {
+                        const double* w, double bias, double* F, double* steps, double* sq_norms) {
   for (int64_t i = first; i < b; ++i) {
     bool erred = false;
     for (int64_t o = 0; o < c; ++o) {
@@ -51,7 +51,7 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
       const double step = steps[i * c + o];
       if (step == 0) continue;
       double* f = F + o * b;
-      squared[o] += 2 * step * f[i] + step * step * (double(row[i]) + bias);
+      sq_norms[o] += 2 * step * f[i] + step * step * (double(row[i]) + bias);
       for (int64_t j = i + 1; j < b; ++j) f[j] += step * (double(row[j]) + bias);
     }
   }

@@ -13,8 +13,8 @@
 
 namespace onkel {
 
-// Rows [first, last) of M, one by one from L; the squares of M and of L are added to squares[0] and [1].
-inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t last, float* M, double* squares) {
+// Rows [first, last) of M, one by one from L; the squared norms of these rows of M and of L are added to sq_norms[0] and [1].
+inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t last, float* M, double* sq_norms) {
   std::vector<double> row(static_cast<size_t>(last));
   for (int64_t t = first; t < last; ++t) {
     for (int64_t j = 0; j < t; ++j) row[size_t(j)] = 0.0;
@@ -22,8 +22,8 @@ inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t las
     current_target().substitute_back(L, cap, t + 1, row.data());
     float* to = M + triangle_panel(t / kTriangle) + t % kTriangle;
     for (int64_t j = 0; j <= t; ++j) to[j * kTriangle] = float(row[size_t(j)]);
-    squares[0] += dot(row.data(), row.data(), t + 1);
-    squares[1] += dot(L + t * cap, L + t * cap, t + 1);
+    sq_norms[0] += dot(row.data(), row.data(), t + 1);
+    sq_norms[1] += dot(L + t * cap, L + t * cap, t + 1);
   }
 }
 
@@ -53,13 +53,13 @@ template <class T> Rough estimate(const T* k, int64_t m, const float* M, double 
   Rough rough{std::vector<float>(size_t(padded * (back ? 3 + kTriangleLanes : 2))), nullptr, nullptr, 0, 0};
   float *values = rough.memory.data(), *z = values + padded, *w = back ? z + padded : nullptr;
   for (int64_t t = 0; t < m; ++t) values[t] = float(k[t]);
-  double squares[2];  // of k, rounded, and of z
-  current_target().estimate(M, m, values, z, squares, back ? w + padded : nullptr, w);
+  double sq_norms[2];  // of k, rounded, and of z
+  current_target().estimate(M, m, values, z, sq_norms, back ? w + padded : nullptr, w);
   const double roundings = double(kEstimateBlock + m / kEstimateBlock + 8);
   rough.z = z;
   rough.w = w;
-  rough.length = std::sqrt(squares[1]);
-  rough.doubt = norm * (roundings * kFloatUnit * std::sqrt(squares[0]) + double(m) * kFloatLeast);
+  rough.length = std::sqrt(sq_norms[1]);
+  rough.doubt = norm * (roundings * kFloatUnit * std::sqrt(sq_norms[0]) + double(m) * kFloatLeast);
   return rough;
 }
 

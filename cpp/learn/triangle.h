@@ -118,10 +118,10 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
 }
 
 // z = M k in single precision, M a triangle in panels (target.h), k and z padded to whole panels. Sums are
-// made of blocks of kEstimateBlock columns, so that few roundings follow each other. The squares |k|^2 and
-// |z|^2 go to squares[0] and [1]. Where `sums` (m padded, kTriangleLanes) is not null, w = M' z as well: a panel that
+// made of blocks of kEstimateBlock columns, so that few roundings follow each other. The squared norms |k|^2 and
+// |z|^2 go to sq_norms[0] and [1]. Where `sums` (m padded, kTriangleLanes) is not null, w = M' z as well: a panel that
 // has given its part of z is still at hand.
-static void estimate(const float* M, int64_t m, const float* k, float* z, double* squares, float* sums, float* w) {
+static void estimate(const float* M, int64_t m, const float* k, float* z, double* sq_norms, float* sums, float* w) {
   typedef Simd<float>::V V;
   constexpr int kStep = kLanes<float>, kWidth = int(kTriangle) / kStep, kSums = kWidth > 4 ? 1 : 8 / kWidth;
   static_assert(kTriangle % kEstimateBlock == 0 && kEstimateBlock % kSums == 0, "blocks are whole");
@@ -161,8 +161,8 @@ static void estimate(const float* M, int64_t m, const float* k, float* z, double
       for (int s = 0; s < 4; ++s) store(sums + (j + s) * kStep, sum[s]);
     }
   }
-  squares[0] = sum_of(kk);
-  squares[1] = sum_of(zz);
+  sq_norms[0] = sum_of(kk);
+  sq_norms[1] = sum_of(zz);
   for (int64_t j = 0; sums && j < m; ++j) {
     float sum = 0;
     for (int l = 0; l < kStep; ++l) sum += sums[j * kStep + l];
