@@ -18,13 +18,13 @@ template <class T> struct Judge {
   double norm;
   In2<double> B;
   std::optional<Out2<double>> deferred;
-  Out1<double> behind;
+  Out1<double> error_bound;
   Out2<double> F, steps;
   Out1<int64_t> counts;
 
   onkel::Judge now() const {
     return {p, size, int64_t(B.shape(0)), int64_t(B.shape(1)), M.data(), norm, B.data(), data_or_null(deferred),
-            behind.data(), counts.data()};
+            error_bound.data(), counts.data()};
   }
 };
 
@@ -70,9 +70,9 @@ template <class T> void bind_projection(nb::module_& m) {
   m.def(
       "judge",
       [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> M, double norm,
-         In2<double> B, std::optional<Out2<double>> deferred, Out1<double> behind, Out2<double> F, Out2<double> steps,
+         In2<double> B, std::optional<Out2<double>> deferred, Out1<double> error_bound, Out2<double> F, Out2<double> steps,
          Out1<int64_t> counts) {
-        return Judge<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, deferred, behind, F, steps,
+        return Judge<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, deferred, error_bound, F, steps,
                         counts};
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,

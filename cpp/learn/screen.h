@@ -81,12 +81,12 @@ struct Judge {
   double norm;  // |M|
   const double* B;
   double* deferred;
-  double* behind;   // (2), below
+  double* error_bound;   // (2), below
   int64_t* counts;  // as project_pass has them
 };
 
 // By B . z. k (m) and y (c) are those of an example; results but in doubt are scores F (c), in single precision, and
-// steps (c). The rough B is at a distance of at most behind[0].
+// steps (c). The rough B is at a distance of at most error_bound[0].
 template <class T>
 Verdict judge_projection(const Judge& j, const T* k, double kxx, const double* y, double* F, double* steps) {
   const Rough rough = estimate(k, j.m, j.M, j.norm);
@@ -100,7 +100,7 @@ Verdict judge_projection(const Judge& j, const T* k, double kxx, const double* y
     steps[o] = 0.0;
     if (y[o] != y[o]) continue;
     const double margin = y[o] * F[o];
-    const double slack = rough.doubt * std::sqrt(sums[1]) + (j.deferred ? j.behind[0] * most : 0.0);
+    const double slack = rough.doubt * std::sqrt(sums[1]) + (j.deferred ? j.error_bound[0] * most : 0.0);
     if (margin + slack < 0) {
       steps[o] = y[o];
       ++wrong;
@@ -118,14 +118,14 @@ Verdict judge_projection(const Judge& j, const T* k, double kxx, const double* y
     j.deferred[t] += steps[0] * double(k[t]);
     j.deferred[j.cap + t] += steps[0] * double(rough.z[t]);
   }
-  j.behind[0] += std::fabs(steps[0]) * rough.doubt;
+  j.error_bound[0] += std::fabs(steps[0]) * rough.doubt;
   j.counts[0] += wrong;
   j.counts[1] += wrong;
   return Verdict::kDeferred;
 }
 
-// A . k of one output, and how far at most it is off: behind[0] times the length of the projection, which is that
-// of the example at most and here taken for twice as much, since k is rounded; behind[1] times |k|; and the
+// A . k of one output, and how far at most it is off: error_bound[0] times the length of the projection, which is that
+// of the example at most and here taken for twice as much, since k is rounded; error_bound[1] times |k|; and the
 // rounding of A itself.
 constexpr double kRoundingOfA = 1e-10;
 template <class T> void score_roughly(const Judge& j, const T* k, double kxx, double* F, double* slack) {
@@ -133,11 +133,11 @@ template <class T> void score_roughly(const Judge& j, const T* k, double kxx, do
   meet(j.deferred + j.cap, k, j.m, sums);
   const double length = std::sqrt(sums[2]);
   *F = sums[0];
-  *slack = 2 * j.behind[0] * std::sqrt(positive(kxx)) + (j.behind[1] + kRoundingOfA * std::sqrt(sums[1])) * length;
+  *slack = 2 * j.error_bound[0] * std::sqrt(positive(kxx)) + (j.error_bound[1] + kRoundingOfA * std::sqrt(sums[1])) * length;
 }
 
 // By A . k, for one output that is not aggressive. M'(z + e) is off by M'e, which is at most |e| |z'| in the score of
-// an example with the projection z', and by its own roundings, behind[1]: for a column of M at most |M_j| |z| times
+// an example with the projection z', and by its own roundings, error_bound[1]: for a column of M at most |M_j| |z| times
 // as many units as follow each other there (m / 4 for vectors of four).
 template <class T>
 Verdict judge_coefficients(const Judge& j, const T* k, double kxx, const double* y, double* F, double* steps) {
@@ -158,8 +158,8 @@ Verdict judge_coefficients(const Judge& j, const T* k, double kxx, const double*
     j.deferred[j.cap + t] += *steps * double(rough.w[t]);
   }
   const double roundings = double(j.m / 4 + 16);
-  j.behind[0] += std::fabs(*steps) * rough.doubt;
-  j.behind[1] += std::fabs(*steps) * (roundings * kFloatUnit * largest + double(j.m * j.m) * kFloatLeast);
+  j.error_bound[0] += std::fabs(*steps) * rough.doubt;
+  j.error_bound[1] += std::fabs(*steps) * (roundings * kFloatUnit * largest + double(j.m * j.m) * kFloatLeast);
   ++j.counts[0];
   ++j.counts[1];
   return Verdict::kDeferred;
