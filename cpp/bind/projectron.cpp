@@ -9,8 +9,8 @@
 namespace onkel { namespace bind {
 namespace {
 
-// What judges one example after another, whose kernel values are in K: screen.h.
-template <class T> struct Judge {
+// Screens one example after another, whose kernel values are in K: screen.h.
+template <class T> struct Screen {
   onkel::Projection p;
   In2<T> K;
   int64_t size;
@@ -22,32 +22,32 @@ template <class T> struct Judge {
   Out2<double> F, steps;
   Out1<int64_t> counts;
 
-  onkel::Judge now() const {
+  onkel::Screen now() const {
     return {p, size, int64_t(B.shape(0)), int64_t(B.shape(1)), M.data(), norm, B.data(), data_or_null(deferred),
             error_bound.data(), counts.data()};
   }
 };
 
-template <class T> void bind_judge(nb::module_& m, const char* name) {
-  nb::class_<Judge<T>>(m, name)
+template <class T> void bind_screen(nb::module_& m, const char* name) {
+  nb::class_<Screen<T>>(m, name)
       .def(
           "by_projection",
-          [](const Judge<T>& j, double kxx, In2<double> y) {
-            return int(onkel::judge_projection(j.now(), j.K.data(), kxx, y.data(), j.F.data(), j.steps.data()));
+          [](const Screen<T>& s, double kxx, In2<double> y) {
+            return int(onkel::screen_by_projection(s.now(), s.K.data(), kxx, y.data(), s.F.data(), s.steps.data()));
           },
           "kxx"_a, "y"_a.noconvert())
       .def(
-          "score",  // of kernel values K, by the coefficients; NaN where its sign is in doubt
-          [](const Judge<T>& j, In2<T> K, double kxx) {
-            double F = 0, slack = 0;
-            onkel::score_roughly(j.now(), K.data(), kxx, &F, &slack);
-            return std::fabs(F) > slack ? F : std::numeric_limits<double>::quiet_NaN();
+          "score",  // of kernel values K, by the coefficients; NaN where its sign is in error
+          [](const Screen<T>& s, In2<T> K, double kxx) {
+            double F = 0, error = 0;
+            onkel::estimate_score(s.now(), K.data(), kxx, &F, &error);
+            return std::fabs(F) > error ? F : std::numeric_limits<double>::quiet_NaN();
           },
           "K"_a.noconvert(), "kxx"_a)
       .def(
           "by_coefficients",
-          [](const Judge<T>& j, double kxx, In2<double> y) {
-            return int(onkel::judge_coefficients(j.now(), j.K.data(), kxx, y.data(), j.F.data(), j.steps.data()));
+          [](const Screen<T>& s, double kxx, In2<double> y) {
+            return int(onkel::screen_by_coefficients(s.now(), s.K.data(), kxx, y.data(), s.F.data(), s.steps.data()));
           },
           "kxx"_a, "y"_a.noconvert());
 }
@@ -72,7 +72,7 @@ template <class T> void bind_projection(nb::module_& m) {
       [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> M, double norm,
          In2<double> B, std::optional<Out2<double>> deferred, Out1<double> error_bound, Out2<double> F, Out2<double> steps,
          Out1<int64_t> counts) {
-        return Judge<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, deferred, error_bound, F, steps,
+        return Screen<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, deferred, error_bound, F, steps,
                         counts};
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,
@@ -98,8 +98,8 @@ template <class T> void bind_projection(nb::module_& m) {
 }  // namespace
 
 void bind_projectron(nb::module_& m) {
-  bind_judge<float>(m, "Judge32");
-  bind_judge<double>(m, "Judge64");
+  bind_screen<float>(m, "Judge32");
+  bind_screen<double>(m, "Judge64");
   bind_projection<float>(m);
   bind_projection<double>(m);
   m.def(
