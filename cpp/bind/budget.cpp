@@ -12,7 +12,7 @@ template <class T> struct Online {
   Out2<T> K;
   In2<T> K_chunk;
   std::optional<Out2<T>> K_slots;
-  Out2<double> A;
+  Out2<double> coef;
   Out1<double> k_ss;
   Out1<int64_t> row_in_slot;
   std::optional<In2<double>> base;
@@ -31,7 +31,7 @@ template <class T> void bind_online(nb::module_& m, const char* name) {
         const nb::gil_scoped_release released;
         double* n = on.numbers.data();
         onkel::Memory<T> memory{int64_t(y.shape(0)), int64_t(y.shape(1)), int64_t(on.K.shape(1)), on.K.data(),
-                                on.K_chunk.data(), data_or_null(on.K_slots), on.A.data(), on.k_ss.data(), on.row_in_slot.data(),
+                                on.K_chunk.data(), data_or_null(on.K_slots), on.coef.data(), on.k_ss.data(), on.row_in_slot.data(),
                                 data_or_null(on.base), n, n + 1, n + 2, n + 3, n + 4, on.sq_norms.data(),
                                 on.places.data(), on.places.data() + 1, on.random.data()};
         return onkel::online_pass(memory, on.settings, y.data(), w.data(), on.margin.data(), on.offset.data(), t,
@@ -41,13 +41,13 @@ template <class T> void bind_online(nb::module_& m, const char* name) {
   m.def(
       "online",
       [](int rule, int policy, const std::vector<double>& s, bool root_schedule, bool intercept, Out2<T> K, In2<T> K_chunk,
-         std::optional<Out2<T>> K_slots, Out2<double> A, Out1<double> k_ss, Out1<int64_t> row_in_slot,
+         std::optional<Out2<T>> K_slots, Out2<double> coef, Out1<double> k_ss, Out1<int64_t> row_in_slot,
          std::optional<In2<double>> base, Out1<double> sq_norms, Out1<double> numbers, Out1<int64_t> places,
          Out1<uint64_t> random, Out1<double> margin, Out1<double> offset, Out2<double> F, Out2<double> steps,
          Out1<int64_t> counts) {
         const onkel::Settings settings{onkel::Rule(rule), onkel::Policy(policy), s[0], s[1], s[2], s[3], s[4],
                                        root_schedule, intercept};
-        return Online<T>{settings, K, K_chunk, K_slots, A, k_ss, row_in_slot, base, sq_norms, numbers, places, random, margin,
+        return Online<T>{settings, K, K_chunk, K_slots, coef, k_ss, row_in_slot, base, sq_norms, numbers, places, random, margin,
                          offset, F, steps, counts};
       },
       "rule"_a, "policy"_a, "settings"_a, "root_schedule"_a, "intercept"_a, "K"_a.noconvert(), "own"_a.noconvert(),

@@ -19,11 +19,11 @@ template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "primal_pass",
       [](In1<T> data, std::optional<Indptr> indptr, std::optional<Indices> indices, In2<int8_t> y, In1<double> w,
-         double eta, bool bias, int64_t first_round, Out2<double> V, Out2<double> M, Out2<double> steps) {
+         double eta, bool bias, int64_t first_round, Out2<double> V, Out2<double> moments, Out2<double> steps) {
         const nb::gil_scoped_release released;
         onkel::primal_pass(data.data(), data_or_null(indptr), data_or_null(indices), int64_t(y.shape(0)),
                            int64_t(V.shape(1)) - 1, int64_t(V.shape(0)), y.data(), w.data(), eta, bias, first_round,
-                           V.data(), M.data(), steps.data());
+                           V.data(), moments.data(), steps.data());
       },
       "data"_a.noconvert(), "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "y"_a.noconvert(),
       "w"_a.noconvert(), "eta"_a, "bias"_a, "first_round"_a, "V"_a.noconvert(), "M"_a.noconvert(),

@@ -14,16 +14,16 @@ template <class T> struct Screen {
   onkel::Projection p;
   In2<T> K;
   int64_t size;
-  In1<float> M;
+  In1<float> L_inv;
   double norm;
-  In2<double> B;
+  In2<double> beta;
   std::optional<Out2<double>> deferred;
   Out1<double> error_bound;
   Out2<double> F, steps;
   Out1<int64_t> counts;
 
   onkel::Screen now() const {
-    return {p, size, int64_t(B.shape(0)), int64_t(B.shape(1)), M.data(), norm, B.data(), data_or_null(deferred),
+    return {p, size, int64_t(beta.shape(0)), int64_t(beta.shape(1)), L_inv.data(), norm, beta.data(), data_or_null(deferred),
             error_bound.data(), counts.data()};
   }
 };
@@ -63,16 +63,16 @@ template <class T> void bind_projection(nb::module_& m) {
       "L"_a.noconvert(), "size"_a, "K"_a.noconvert(), "Z"_a.noconvert(), "threads"_a);
   m.def(
       "all_right",
-      [](In2<T> K, In2<double> A, In2<double> y, Out2<double> F) {
-        return onkel::all_right(K.data(), A.data(), int64_t(A.shape(0)), int64_t(A.shape(1)), y.data(), F.data());
+      [](In2<T> K, In2<double> alpha, In2<double> y, Out2<double> F) {
+        return onkel::all_right(K.data(), alpha.data(), int64_t(alpha.shape(0)), int64_t(alpha.shape(1)), y.data(), F.data());
       },
       "K"_a.noconvert(), "A"_a.noconvert(), "y"_a.noconvert(), "F"_a.noconvert());
   m.def(
       "judge",
-      [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> M, double norm,
-         In2<double> B, std::optional<Out2<double>> deferred, Out1<double> error_bound, Out2<double> F, Out2<double> steps,
+      [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> L_inv, double norm,
+         In2<double> beta, std::optional<Out2<double>> deferred, Out1<double> error_bound, Out2<double> F, Out2<double> steps,
          Out1<int64_t> counts) {
-        return Screen<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, M, norm, B, deferred, error_bound, F, steps,
+        return Screen<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, L_inv, norm, beta, deferred, error_bound, F, steps,
                         counts};
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,
@@ -81,13 +81,13 @@ template <class T> void bind_projection(nb::module_& m) {
   m.def(
       "project_pass",
       [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> K_chunk, Out2<double> Z,
-         int64_t known, Out2<double> L, Out2<double> B, Out1<int64_t> size, In2<double> y, In1<double> w,
+         int64_t known, Out2<double> L, Out2<double> beta, Out1<int64_t> size, In2<double> y, In1<double> w,
          Out2<double> F, Out2<double> steps, Out1<int64_t> added, Out1<int64_t> counts) {
         const nb::gil_scoped_release released;
         return onkel::project_pass(onkel::Projection{eta, budget, aggressive, kol}, int64_t(y.shape(0)),
                                    int64_t(y.shape(1)), int64_t(K.shape(1)), K.data(), K_chunk.data(),
                                    int64_t(K_chunk.shape(1)), Z.data(), known,
-                                   L.data(), B.data(), size.data(), y.data(), w.data(), F.data(), steps.data(),
+                                   L.data(), beta.data(), size.data(), y.data(), w.data(), F.data(), steps.data(),
                                    added.data(), counts.data());
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "own"_a.noconvert(),
@@ -104,22 +104,22 @@ void bind_projectron(nb::module_& m) {
   bind_projection<double>(m);
   m.def(
       "coefficients",
-      [](In2<double> L, In2<double> B, Out2<double> A) {
+      [](In2<double> L, In2<double> beta, Out2<double> alpha) {
         const nb::gil_scoped_release released;
-        onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(A.shape(1)), B.data(), int64_t(A.shape(0)), A.data());
+        onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(alpha.shape(1)), beta.data(), int64_t(alpha.shape(0)), alpha.data());
       },
       "L"_a.noconvert(), "B"_a.noconvert(), "A"_a.noconvert());
   m.def(
       "invert_rows",
-      [](In2<double> L, int64_t first, int64_t last, Out1<float> M, Out1<double> sq_norms) {
+      [](In2<double> L, int64_t first, int64_t last, Out1<float> L_inv, Out1<double> sq_norms) {
         const nb::gil_scoped_release released;
-        onkel::invert_rows(L.data(), int64_t(L.shape(1)), first, last, M.data(), sq_norms.data());
+        onkel::invert_rows(L.data(), int64_t(L.shape(1)), first, last, L_inv.data(), sq_norms.data());
       },
       "L"_a.noconvert(), "first"_a, "last"_a, "M"_a.noconvert(), "squares"_a.noconvert());
   m.def(
       "settle",
-      [](In2<double> L, int64_t size, In2<double> deferred, Out2<double> B) {
-        onkel::apply_deferred(L.data(), int64_t(L.shape(1)), size, deferred.data(), B.data());
+      [](In2<double> L, int64_t size, In2<double> deferred, Out2<double> beta) {
+        onkel::apply_deferred(L.data(), int64_t(L.shape(1)), size, deferred.data(), beta.data());
       },
       "L"_a.noconvert(), "size"_a, "waiting"_a.noconvert(), "B"_a.noconvert());
 }

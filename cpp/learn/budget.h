@@ -1,7 +1,7 @@
 // Online learners under a budget: what a pass over a chunk does in sequence, once its kernel values
 // are there.
 //
-//   f_o(x) = scale * sum_j A_oj k(s_j, x) + b_o       output o, support s_j in `cap` slots
+//   f_o(x) = scale * sum_j coef_oj k(s_j, x) + b_o       output o, support s_j in `cap` slots
 //
 // For each example in order: score it, ask the rule for a step of each output, and where one is not
 // zero let the budget policy find a slot for the example. Rules and policies are those of rules.py and
@@ -35,7 +35,7 @@ template <class T> struct Memory {
   T* K;                  // (b, cap): chunk with slots; columns change as slots do
   const T* K_chunk;          // (b, b): chunk with itself, on and below the diagonal
   T* K_slots;              // (cap, cap): slots with themselves, or null
-  double* A;             // (c, cap)
+  double* coef;            // (c, cap)
   double* k_ss;       // (cap): k(s, s) of each slot
   int64_t* row_in_slot;        // (cap): which row of the chunk a slot has taken, else -1
   const double* base;    // (b, c): scores of the support that is not in slots, without scale
@@ -66,6 +66,9 @@ template <class T> inline double dot(const double* a, const T* k, int64_t n) {
 }
 
 inline double positive(double x) { return x > 0 ? x : 0.0; }
+
+// U of a budget B: the largest norm of a competitor that the Forgetron's bound allows.  Dekel, Shalev-Shwartz, Singer 2008
+inline double forgetron_radius(double B) { return 0.25 * std::sqrt((B + 1) / std::log(B + 1)); }
 
 // ---------------------------------------------------------------- rules: the step of one output
 
@@ -115,7 +118,7 @@ template <class T> void flush_columns(Memory<T>& m, int64_t i) {
 
 // Row i of the chunk moves into a slot with these steps. This and all policies give back the slot.
 template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
-  for (int64_t o = 0; o < m.c; ++o) m.A[o * m.cap + slot] = steps[o] / *m.scale;
+  for (int64_t o = 0; o < m.c; ++o) m.coef[o * m.cap + slot] = steps[o] / *m.scale;
   m.k_ss[slot] = double(m.K_chunk[i * m.b + i]);
   m.row_in_slot[slot] = i;
   PendingColumns& pending = m.pending;
@@ -148,7 +151,7 @@ inline uint64_t draw(uint64_t* state, uint64_t below) {  // splitmix64
 
 // f'(x_r) of output o, the example that is about to enter included.
 template <class T> double score_of_slot(const Memory<T>& m, int64_t r, int64_t o, int64_t i, double step) {
-  return *m.scale * dot(m.A + o * m.cap, m.K_slots + r * m.cap, *m.size) + step * double(m.K[i * m.cap + r]);
+  return *m.scale * dot(m.coef + o * m.cap, m.K_slots + r * m.cap, *m.size) + step * double(m.K[i * m.cap + r]);
 }
 
 // The self-tuned Forgetron: the largest phi <= 1 with  a phi^2 + b phi + c <= 0, that is
@@ -174,7 +177,7 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
       m.sq_norms[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.K_chunk[i * m.b + i]);
       longest = std::fmax(longest, m.sq_norms[o]);
     }
-    const double alpha = full ? *m.scale * m.A[o * m.cap + r] : 0.0;
+    const double alpha = full ? *m.scale * m.coef[o * m.cap + r] : 0.0;
     if (alpha == 0) continue;
     const double after = score_of_slot(m, r, o, i, steps[o]);
     weight = std::fmax(weight, std::fabs(alpha));
@@ -184,8 +187,8 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   }
   double phi = 1;
   if (basic) {
-    const double B = double(m.cap) + 1, U = 0.25 * std::sqrt(B / std::log(B));
-    phi = std::fmin(std::pow(B, -1 / (2 * B)), longest > 0 ? U / std::sqrt(longest) : 1.0);
+    const double B = double(m.cap), U = forgetron_radius(B);
+    phi = std::fmin(std::pow(B + 1, -1 / (2 * (B + 1))), longest > 0 ? U / std::sqrt(longest) : 1.0);
     for (int64_t o = 0; o < m.c; ++o) m.sq_norms[o] = positive(m.sq_norms[o] * phi * phi);
   } else if (full && k > 0) {
     phi = self_tuned_shrink(weight, margin, k, *m.Q, *m.M);
@@ -208,7 +211,7 @@ template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
   for (int64_t r = 0; r < m.cap; ++r) {
     const double krx = double(m.K[i * m.cap + r]);
     double weight = 0;
-    for (int64_t o = 0; o < m.c; ++o) weight += m.A[o * m.cap + r] * m.A[o * m.cap + r];
+    for (int64_t o = 0; o < m.c; ++o) weight += m.coef[o * m.cap + r] * m.coef[o * m.cap + r];
     const double cost = weight * (m.k_ss[r] - krx * krx / kxx);
     if (cost < least) {
       least = cost;
@@ -216,7 +219,7 @@ template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
     }
   }
   const double part = *m.scale * double(m.K[i * m.cap + best]) / kxx;
-  for (int64_t o = 0; o < m.c; ++o) steps[o] += m.A[o * m.cap + best] * part;
+  for (int64_t o = 0; o < m.c; ++o) steps[o] += m.coef[o * m.cap + best] * part;
   return put(m, best, i, steps);
 }
 
@@ -227,7 +230,7 @@ constexpr double kSmallScale = 1e-100;
 // Gives the scale to the weights before it underflows.
 template <class T> void fold_scale(Memory<T>& m) {
   for (int64_t o = 0; o < m.c; ++o)
-    for (int64_t j = 0; j < *m.size; ++j) m.A[o * m.cap + j] *= *m.scale;
+    for (int64_t j = 0; j < *m.size; ++j) m.coef[o * m.cap + j] *= *m.scale;
   *m.spread *= *m.scale;
   *m.scale = 1;
 }
@@ -249,7 +252,7 @@ int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const doub
     update_K_row(m, i);
     for (int64_t o = 0; o < m.c; ++o) {
       const double past = m.base ? m.base[i * m.c + o] * *m.spread : 0.0;
-      F[o] = *m.scale * (past + dot(m.A + o * m.cap, m.K + i * m.cap, *m.size)) + offset[o];
+      F[o] = *m.scale * (past + dot(m.coef + o * m.cap, m.K + i * m.cap, *m.size)) + offset[o];
       const bool looks = y[o] == y[o];
       steps[o] = looks ? step_of(s, F[o], y[o], kxx, w[i], eta, margin[o]) : 0.0;
       counts[0] += looks && signs && y[o] * F[o] <= 0;

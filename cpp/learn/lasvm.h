@@ -1,11 +1,11 @@
 // The support vector machine that learns online, LASVM.             Bordes, Ertekin, Weston, Bottou 2005
 //
-//   min  1/2 a'Ka - y'a      A_s <= a_s <= B_s,   sum a = 0,   A_s = min(0, C_s y_s),  B_s = max(0, C_s y_s)
+//   min  1/2 a'Ka - y'a      low_s <= a_s <= high_s,   sum a = 0,   low_s = min(0, C_s y_s),  high_s = max(0, C_s y_s)
 //
 // over the examples that are kept. The gradient g_s = y_s - sum_t a_t K_st goes along. A pair (i, j) with
-// a_i < B_i, a_j > A_j and g_i > g_j makes the step
+// a_i < high_i, a_j > low_j and g_i > g_j makes the step
 //
-//   l = min{ (g_i - g_j) / (K_ii + K_jj - 2 K_ij),  B_i - a_i,  a_j - A_j }
+//   l = min{ (g_i - g_j) / (K_ii + K_jj - 2 K_ij),  high_i - a_i,  a_j - low_j }
 //   a_i += l,   a_j -= l,   g_s -= l (K_is - K_js)
 //
 //   PROCESS    a new example is kept, at a = 0, and makes a step with the best partner there is

@@ -60,11 +60,11 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
 
 // The perceptron's decisions with v itself, rows x_i of d features, dense or CSR (indptr not null).
 //   if y_io (v_o . x_i + b_o) <= 0:  v_o += s x_i,  b_o += s,   s = eta w_i y_io   (b only with bias)
-// V (c, d + 1) holds v and, last, b; M the same with each step times its round, first_round + i,
-// so that V - M / rounds is the average of all guesses. Updated in place; steps as above.
+// V (c, d + 1) holds v and, last, b; moments the same with each step times its round, first_round + i,
+// so that V - moments / rounds is the average of all guesses. Updated in place; steps as above.
 template <class T>
 void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, int64_t n, int64_t d, int64_t c,
-                 const int8_t* y, const double* w, double eta, bool bias, int64_t first_round, double* V, double* M,
+                 const int8_t* y, const double* w, double eta, bool bias, int64_t first_round, double* V, double* moments,
                  double* steps) {
   for (int64_t i = 0; i < n; ++i) {
     const T* x = indptr ? data + indptr[i] : data + i * d;
@@ -72,7 +72,7 @@ void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, i
     const int64_t count = indptr ? indptr[i + 1] - indptr[i] : d;
     for (int64_t o = 0; o < c; ++o) {
       double* v = V + o * (d + 1);
-      double* m = M + o * (d + 1);
+      double* m = moments + o * (d + 1);
       double f = v[d];
       if (at)
         for (int64_t e = 0; e < count; ++e) f += v[at[e]] * double(x[e]);

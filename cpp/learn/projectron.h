@@ -2,9 +2,9 @@
 //
 // With K_S = L L' (Cholesky), the rows of L are the support vectors in an orthonormal basis of their
 // span, and z = L^-1 k(S, x) is the projection of x on it:
-//   f(x) = B . z,    |x - P x|^2 = delta^2 = k(x, x) - |z|^2,    a projected step:  B += step z
-// and a vector that is added makes a row (z, delta) of L and a component step * delta of B: nothing is
-// inverted, and nothing drifts. The coefficients of the support, L'^-1 B, are worked out when somebody
+//   f(x) = beta . z,    |x - P x|^2 = delta^2 = k(x, x) - |z|^2,    a projected step:  beta += step z
+// and a vector that is added makes a row (z, delta) of L and a component step * delta of beta: nothing is
+// inverted, and nothing drifts. The coefficients of the support, L'^-1 beta, are worked out when somebody
 // asks. Orabona, Keshet and Caputo 2009 keep K_S^-1 instead.
 #pragma once
 #include <cmath>
@@ -35,20 +35,20 @@ void project_rows(const double* L, int64_t ld, int64_t m, const T* K, int64_t b,
   });
 }
 
-// A (c, m): L' A_o = B_o, with B (c, cap).
-inline void coefficients(const double* L, int64_t cap, int64_t m, const double* B, int64_t c, double* A) {
-  for (int64_t o = 0; o < c; ++o, A += m, B += cap) {
-    for (int64_t t = 0; t < m; ++t) A[t] = B[t];
-    current_target().substitute_back(L, cap, m, A);
+// alpha (c, m): L' alpha_o = beta_o, with beta (c, cap).
+inline void coefficients(const double* L, int64_t cap, int64_t m, const double* beta, int64_t c, double* alpha) {
+  for (int64_t o = 0; o < c; ++o, alpha += m, beta += cap) {
+    for (int64_t t = 0; t < m; ++t) alpha[t] = beta[t];
+    current_target().substitute_back(L, cap, m, alpha);
   }
 }
 
-// Whether every output that looks is right on one row, by the coefficients A (c, m) and without its
+// Whether every output that looks is right on one row, by the coefficients alpha (c, m) and without its
 // projection; k (m), y (c). The scores go to F (c).
-template <class T> bool all_right(const T* k, const double* A, int64_t c, int64_t m, const double* y, double* F) {
+template <class T> bool all_right(const T* k, const double* alpha, int64_t c, int64_t m, const double* y, double* F) {
   bool right = true;
   for (int64_t o = 0; o < c; ++o) {
-    F[o] = dot(A + o * m, k, m);
+    F[o] = dot(alpha + o * m, k, m);
     right &= !(y[o] * F[o] <= 0);
   }
   return right;
@@ -67,10 +67,7 @@ struct Projection {
 // What speaks for a step on a margin of 1 - loss; there is none where it is negative. `gain` is the smaller
 // of the loss and |z|^2.
 inline double in_favour(const Projection& p, double loss, double gain, double delta_sq) {
-  if (p.kol) {
-    const double most = double(p.budget) + 1, U = 0.25 * std::sqrt(most / std::log(most));
-    return 2 * loss - gain - 2 * U * std::sqrt(delta_sq);
-  }
+  if (p.kol) return 2 * loss - gain - 2 * forgetron_radius(double(p.budget)) * std::sqrt(delta_sq);
   if (p.eta > 0) return loss - delta_sq / (p.eta * p.eta);
   return delta_sq > 0 ? -1.0 : loss;
 }
@@ -78,13 +75,13 @@ inline double in_favour(const Projection& p, double loss, double gain, double de
 // A chunk of b rows, c outputs. K (b, cap) holds kernel values with the support, `size` vectors before
 // the chunk, and gets those of the vectors it adds; K_chunk (b, b) the chunk's or, where the support is full, (b, 1)
 // those of each row with itself, `wide` values a row; Z (b, cap) holds the first
-// `known` components of each row. y (b, c), NaN where an output ignores the row. B (c, cap) and L are
+// `known` components of each row. y (b, c), NaN where an output ignores the row. beta (c, cap) and L are
 // updated. Results: scores F (b, c) before each example was learned, steps (b, c), added (b): 1 where
 // the row became a support vector; counts of mistakes and of updates are added to counts[0] and [1].
 // Returns whether there was a step.
 template <class T>
 bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* K_chunk, int64_t wide, double* Z,
-                  int64_t known, double* L, double* B, int64_t* size, const double* y, const double* w, double* F,
+                  int64_t known, double* L, double* beta, int64_t* size, const double* y, const double* w, double* F,
                   double* steps, int64_t* added, int64_t* counts) {
   constexpr double kLeast = kRounding * std::numeric_limits<T>::epsilon();
   bool learned = false;
@@ -97,7 +94,7 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
     const double delta_sq = positive(kxx - inside);
     bool erred = false, any = false;
     for (int64_t o = 0; o < c; ++o) {
-      F[o] = dot(B + o * cap, z, m);
+      F[o] = dot(beta + o * cap, z, m);
       const double margin = y[o] * F[o];
       const bool looks = y[o] == y[o], wrong = looks && margin <= 0;
       steps[o] = wrong ? w[i] * y[o] : 0.0;
@@ -118,12 +115,12 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
     learned = true;
     for (int64_t o = 0; o < c; ++o)
       if (steps[o] != 0)
-        for (int64_t t = 0; t < m; ++t) B[o * cap + t] += steps[o] * z[t];
+        for (int64_t t = 0; t < m; ++t) beta[o * cap + t] += steps[o] * z[t];
     if (!added[i]) continue;
     const double delta = std::sqrt(delta_sq);
     for (int64_t t = 0; t < m; ++t) L[m * cap + t] = z[t];
     L[m * cap + m] = delta;
-    for (int64_t o = 0; o < c; ++o) B[o * cap + m] = y[o] * F[o] <= 0 ? steps[o] * delta : 0.0;
+    for (int64_t o = 0; o < c; ++o) beta[o * cap + m] = y[o] * F[o] <= 0 ? steps[o] * delta : 0.0;
     for (int64_t l = i + 1; l < b; ++l) K[l * cap + m] = K_chunk[l * wide + i];
     *size = m + 1;
   }

@@ -1,37 +1,37 @@
 // The Projectron on one example, without projecting it where that is not needed.
 //
 // An aggressive learner looks at the margin of nearly every example, and refuses most; and of a mistake that
-// is projected only the sum of the steps matters: B + s1 z1 + s2 z2 = B + L^-1 (s1 k1 + s2 k2). So z need not
-// be exact to decide by, and steps can be deferred. M = L^-1 in single precision gives z by a product,
+// is projected only the sum of the steps matters: beta + s1 z1 + s2 z2 = beta + L^-1 (s1 k1 + s2 k2). So z need not
+// be exact to decide by, and steps can be deferred. L_inv = L^-1 in single precision gives z by a product,
 // in half the bytes of L and without a chain of divisions, to within a bound. Where the bound leaves a error,
 // the deferred steps are applied, and project_pass works on exact numbers.
 //
 // A learner that is not aggressive is right on most examples, and knows that by the coefficients of the support
-// alone, A = L'^-1 B: f(x) = A . k. There it is A + s M' z that is kept roughly, and only a mistake takes M.
+// alone, alpha = L'^-1 beta: f(x) = alpha . k. There it is alpha + s L_inv' z that is kept roughly, and only a mistake takes L_inv.
 #pragma once
 #include "learn/projectron.h"
 
 namespace onkel {
 
-// Rows [first, last) of M, one by one from L; the squared norms of these rows of M and of L are added to sq_norms[0] and [1].
-inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t last, float* M, double* sq_norms) {
+// Rows [first, last) of L_inv, one by one from L; the squared norms of these rows of L_inv and of L are added to sq_norms[0] and [1].
+inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t last, float* L_inv, double* sq_norms) {
   std::vector<double> row(static_cast<size_t>(last));
   for (int64_t t = first; t < last; ++t) {
     for (int64_t j = 0; j < t; ++j) row[size_t(j)] = 0.0;
     row[size_t(t)] = 1.0;
     current_target().substitute_back(L, cap, t + 1, row.data());
-    float* to = M + triangle_panel(t / kTriangle) + t % kTriangle;
+    float* to = L_inv + triangle_panel(t / kTriangle) + t % kTriangle;
     for (int64_t j = 0; j <= t; ++j) to[j * kTriangle] = float(row[size_t(j)]);
     sq_norms[0] += dot(row.data(), row.data(), t + 1);
     sq_norms[1] += dot(L + t * cap, L + t * cap, t + 1);
   }
 }
 
-// B += L^-1 deferred, both (m).
-inline void apply_deferred(const double* L, int64_t cap, int64_t m, const double* deferred, double* B) {
+// beta += L^-1 deferred, both (m).
+inline void apply_deferred(const double* L, int64_t cap, int64_t m, const double* deferred, double* beta) {
   std::vector<double> z(deferred, deferred + m);
   current_target().substitute(L, cap, 0, m, z.data());
-  for (int64_t t = 0; t < m; ++t) B[t] += z[size_t(t)];
+  for (int64_t t = 0; t < m; ++t) beta[t] += z[size_t(t)];
 }
 
 // z roughly, and how far at most it is from what it stands for: each component is a sum of products, made with
@@ -39,7 +39,7 @@ inline void apply_deferred(const double* L, int64_t cap, int64_t m, const double
 // below `least` may have become 0. Where k does not fit into floats, the bound is infinite.
 struct Estimate {
   std::vector<float> memory;
-  const float *z, *w;    // and M'z, where it was asked for
+  const float *z, *w;    // and L_inv'z, where it was asked for
   double length, error;  // |z|, and the bound
 };
 
@@ -48,13 +48,13 @@ constexpr double kFloatLeast = std::numeric_limits<float>::min(), kFloatMost = 1
 
 inline int64_t whole_panels(int64_t m) { return (m + kTriangle - 1) / kTriangle * kTriangle; }
 
-template <class T> Estimate estimate(const T* k, int64_t m, const float* M, double norm, bool back = false) {
+template <class T> Estimate estimate(const T* k, int64_t m, const float* L_inv, double norm, bool back = false) {
   const int64_t padded = whole_panels(m);
   Estimate approx{std::vector<float>(size_t(padded * (back ? 3 + kTriangleLanes : 2))), nullptr, nullptr, 0, 0};
   float *values = approx.memory.data(), *z = values + padded, *w = back ? z + padded : nullptr;
   for (int64_t t = 0; t < m; ++t) values[t] = float(k[t]);
   double sq_norms[2];  // of k, rounded, and of z
-  current_target().estimate(M, m, values, z, sq_norms, back ? w + padded : nullptr, w);
+  current_target().estimate(L_inv, m, values, z, sq_norms, back ? w + padded : nullptr, w);
   const double roundings = double(kEstimateBlock + m / kEstimateBlock + 8);
   approx.z = z;
   approx.w = w;
@@ -72,30 +72,30 @@ enum class Outcome : int {
   kDeferred = 2  // a mistake that is projected: its step is deferred
 };
 
-// What examples of weight 1 are screened by. What was learned is B (c, cap) or, of one output, `deferred` (2, cap):
-// what B lacks, times L, and B with it, or A with it, roughly.
+// What examples of weight 1 are screened by. What was learned is beta (c, cap) or, of one output, `deferred` (2, cap):
+// what beta lacks, times L, and beta with it, or alpha with it, roughly.
 struct Screen {
   Projection p;
   int64_t m, c, cap;
-  const float* M;
-  double norm;  // |M|
-  const double* B;
+  const float* L_inv;
+  double norm;  // |L_inv|
+  const double* beta;
   double* deferred;
   double* error_bound;   // (2), below
   int64_t* counts;  // as project_pass has them
 };
 
-// By B . z. k (m) and y (c) are those of an example; results, unless undecided, are scores F (c), in single precision, and
-// steps (c). The approximate B is at a distance of at most error_bound[0].
+// By beta . z. k (m) and y (c) are those of an example; results, unless undecided, are scores F (c), in single precision, and
+// steps (c). The approximate beta is at a distance of at most error_bound[0].
 template <class T>
 Outcome screen_by_projection(const Screen& s, const T* k, double kxx, const double* y, double* F, double* steps) {
-  const Estimate approx = estimate(k, s.m, s.M, s.norm);
+  const Estimate approx = estimate(k, s.m, s.L_inv, s.norm);
   const double most = approx.length + approx.error, least = positive(approx.length - approx.error);
   const double delta_sq_low = positive(kxx - most * most), delta_sq_high = positive(kxx - least * least);
   int64_t wrong = 0;
   for (int64_t o = 0; o < s.c; ++o) {
     double sums[3];
-    meet(s.deferred ? s.deferred + s.cap : s.B + o * s.cap, approx.z, s.m, sums);
+    meet(s.deferred ? s.deferred + s.cap : s.beta + o * s.cap, approx.z, s.m, sums);
     F[o] = sums[0];
     steps[o] = 0.0;
     if (y[o] != y[o]) continue;
@@ -124,9 +124,9 @@ Outcome screen_by_projection(const Screen& s, const T* k, double kxx, const doub
   return Outcome::kDeferred;
 }
 
-// A . k of one output, and how far at most it is off: error_bound[0] times the length of the projection, which is that
+// alpha . k of one output, and how far at most it is off: error_bound[0] times the length of the projection, which is that
 // of the example at most and here taken for twice as much, since k is rounded; error_bound[1] times |k|; and the
-// rounding of A itself.
+// rounding of alpha itself.
 constexpr double kAlphaRounding = 1e-10;
 template <class T> void estimate_score(const Screen& s, const T* k, double kxx, double* F, double* error) {
   double sums[3];
@@ -136,8 +136,8 @@ template <class T> void estimate_score(const Screen& s, const T* k, double kxx, 
   *error = 2 * s.error_bound[0] * std::sqrt(positive(kxx)) + (s.error_bound[1] + kAlphaRounding * std::sqrt(sums[1])) * length;
 }
 
-// By A . k, for one output that is not aggressive. M'(z + e) is off by M'e, which is at most |e| |z'| in the score of
-// an example with the projection z', and by its own roundings, error_bound[1]: for a column of M at most |M_j| |z| times
+// By alpha . k, for one output that is not aggressive. L_inv'(z + e) is off by L_inv'e, which is at most |e| |z'| in the score of
+// an example with the projection z', and by its own roundings, error_bound[1]: for a column of L_inv at most |L_inv_j| |z| times
 // as many units as follow each other there (m / 4 for vectors of four).
 template <class T>
 Outcome screen_by_coefficients(const Screen& s, const T* k, double kxx, const double* y, double* F, double* steps) {
@@ -147,10 +147,10 @@ Outcome screen_by_coefficients(const Screen& s, const T* k, double kxx, const do
   *steps = 0.0;
   if (*y != *y || margin - error > 0) return Outcome::kNoUpdate;
   if (!(margin + error < 0)) return Outcome::kUndecided;
-  const Estimate approx = estimate(k, s.m, s.M, s.norm, true);
+  const Estimate approx = estimate(k, s.m, s.L_inv, s.norm, true);
   const double least = positive(approx.length - approx.error);
   const bool full = s.m >= s.p.budget, within = positive(kxx - least * least) <= s.p.eta * s.p.eta;
-  const double largest = s.norm * approx.length;  // |M'z| at most
+  const double largest = s.norm * approx.length;  // |L_inv'z| at most
   if (!(full || within) || !(largest < kFloatMost)) return Outcome::kUndecided;
   *steps = *y;
   for (int64_t t = 0; t < s.m; ++t) {

@@ -117,11 +117,11 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
   }
 }
 
-// z = M k in single precision, M a triangle in panels (target.h), k and z padded to whole panels. Sums are
+// z = L_inv k in single precision, L_inv a triangle in panels (target.h), k and z padded to whole panels. Sums are
 // made of blocks of kEstimateBlock columns, so that few roundings follow each other. The squared norms |k|^2 and
-// |z|^2 go to sq_norms[0] and [1]. Where `sums` (m padded, kTriangleLanes) is not null, w = M' z as well: a panel that
+// |z|^2 go to sq_norms[0] and [1]. Where `sums` (m padded, kTriangleLanes) is not null, w = L_inv' z as well: a panel that
 // has given its part of z is still at hand.
-static void estimate(const float* M, int64_t m, const float* k, float* z, double* sq_norms, float* sums, float* w) {
+static void estimate(const float* L_inv, int64_t m, const float* k, float* z, double* sq_norms, float* sums, float* w) {
   typedef Simd<float>::V V;
   constexpr int kStep = kLanes<float>, kWidth = int(kTriangle) / kStep, kSums = kWidth > 4 ? 1 : 8 / kWidth;
   static_assert(kTriangle % kEstimateBlock == 0 && kEstimateBlock % kSums == 0, "blocks are whole");
@@ -130,14 +130,14 @@ static void estimate(const float* M, int64_t m, const float* k, float* z, double
   for (int64_t t = 0; t < m; t += kTriangle) {
     V total[kWidth] = {};
     const int64_t columns = t + kTriangle;
-    const float* panel = M;
+    const float* panel = L_inv;
     for (int64_t first = 0; first < columns; first += kEstimateBlock) {
       V sum[kSums][kWidth] = {};
       for (int64_t j = first; j < first + kEstimateBlock; j += kSums)
 #pragma GCC unroll 8
-        for (int s = 0; s < kSums; ++s, M += kTriangle)
+        for (int s = 0; s < kSums; ++s, L_inv += kTriangle)
 #pragma GCC unroll 4
-          for (int v = 0; v < kWidth; ++v) sum[s][v] += k[j + s] * load(M + v * kStep);
+          for (int v = 0; v < kWidth; ++v) sum[s][v] += k[j + s] * load(L_inv + v * kStep);
       for (int v = 0; v < kWidth; ++v) {
         for (int s = 1; s < kSums; ++s) sum[0][v] += sum[s][v];
         total[v] += sum[0][v];

@@ -40,7 +40,7 @@ struct Target {
   void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // learn/triangle.h
   void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
   void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* a);
-  void (*estimate)(const float* M, int64_t m, const float* k, float* z, double* sq_norms, float* sums, float* w);
+  void (*estimate)(const float* L_inv, int64_t m, const float* k, float* z, double* sq_norms, float* sums, float* w);
   void (*meet32)(const double* b, const float* k, int64_t m, double* sums);
   void (*meet64)(const double* b, const double* k, int64_t m, double* sums);
   int64_t (*smo32)(bool pairs, const float* K, const Block&, double tol, int64_t most, double* gap);  // learn/smo.h
