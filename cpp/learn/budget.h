@@ -1,12 +1,18 @@
-// Online learners under a budget: what a pass over a chunk does in sequence, once its kernel values
-// are there.
+// Learning with kernels in bounded memory: one pass over a chunk of examples whose kernel values are known.
 //
-//   f_o(x) = scale * sum_j coef_oj k(s_j, x) + b_o       output o, support s_j in `cap` slots
+//   f_o(x) = scale * sum_j coef_oj k(s_j, x) + offset_o        for each output o; the support vectors s_j are in slots
 //
-// For each example in order: score it, ask the rule for a step of each output, and where one is not
-// zero let the budget policy find a slot for the example. Rules and policies are those of rules.py and
-// budget.py, which say where they come from; this is their twin, formula by formula, on the same arrays.
-// All weights shrink by one number, `scale`, and are stored divided by it.
+// Given the kernel values of b examples with the slots and with each other, a rule and a budget policy. For each
+// example in order, the pass computes its scores, asks the rule for the step of each output, and if any step is not
+// zero, lets the policy put the example into a slot: a free one, or that of a support vector which is given up.
+// Results: scores and steps, and the slots' coefficients and kernel values, updated in place.
+//
+// All coefficients share the factor `scale`, so that shrinking them all costs one multiplication.
+//
+// Rules: Rosenblatt's perceptron; passive-aggressive, Crammer et al. 2006; NORMA, Kivinen, Smola and Williamson 2004.
+// Policies: Forgetron, Dekel, Shalev-Shwartz and Singer 2008; random removal, Cavallanti, Cesa-Bianchi and Gentile
+// 2007; BPA-S, Wang and Vucetic 2010. Each formula has a twin in Python, on the same arrays; the docstrings there give
+// the equations. The kernel perceptron for streams, which learns without a budget, is in learn/perceptron.h.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -20,42 +26,50 @@ enum class Rule : int {
   kSoftMargin = 7, kEpsilonInsensitive = 8, kSquared = 9, kHuber = 10, kNovelty = 11,  // NORMA
   kCount = 12
 };
-enum class Policy : int { kGrow = 0, kOldest = 1, kRandom = 2, kForgetron = 3, kBasicForgetron = 4, kReplace = 5, kCount = 6 };
+enum class Policy : int {
+  kGrow = 0,    // no budget: always a new slot
+  kOldest = 1,  // gives up the oldest
+  kRandom = 2,  // one at random
+  kForgetron = 3, kBasicForgetron = 4,  // the oldest, after all coefficients have been shrunk
+  kReplace = 5,  // the one that costs least, and the example takes over what it can of its weight
+  kCount = 6
+};
 
-// Columns of K and `K_slots` that still belong to the row which was in the slot before. A column lies in as many cache
-// lines as it has values, so columns are written kMost at a time, and until then only in the rows that are read.
+// Columns of K and K_slots that have not been written since a row of the chunk took their slot. A column touches as
+// many cache lines as it has values, so columns are written kMost at a time, before that only in rows that are read.
 struct PendingColumns {
   static constexpr int kMost = 16;
   int count = 0;
   int64_t slot[kMost], row[kMost];  // slot[n] was taken by row[n] of the chunk; of two in one slot the last counts
 };
 
+// The slots of a learner during a pass, and the scalars of its state; all arrays belong to the caller.
 template <class T> struct Memory {
   int64_t b, c, cap;     // rows of the chunk, outputs, slots
-  T* K;                  // (b, cap): chunk with slots; columns change as slots do
-  const T* K_chunk;          // (b, b): chunk with itself, on and below the diagonal
-  T* K_slots;              // (cap, cap): slots with themselves, or null
-  double* coef;            // (c, cap)
-  double* k_ss;       // (cap): k(s, s) of each slot
-  int64_t* row_in_slot;        // (cap): which row of the chunk a slot has taken, else -1
-  const double* base;    // (b, c): scores of the support that is not in slots, without scale
-  // numbers that go along with the state, in place
-  double *scale, *spread, *Q, *M, *shrink;  // spread: what `scale` has given to the stored weights
-  double* sq_norms;                          // (c): |f|^2 of each output, for the basic Forgetron
-  int64_t *size, *head;
-  uint64_t* random;
+  T* K;                  // (b, cap): kernel values of chunk and slots; columns change as slots do
+  const T* K_chunk;      // (b, b): of the chunk with itself, on and below the diagonal
+  T* K_slots;            // (cap, cap): of the slots with themselves; null where the policy does not need them
+  double* coef;          // (c, cap): without scale
+  double* k_ss;          // (cap): k(s, s) of each slot
+  int64_t* row_in_slot;  // (cap): which row of the chunk a slot has taken, else -1
+  const double* base;    // (b, c): scores by support vectors outside the slots, without scale and spread; or null
+  double *scale, *spread;  // spread: the product of the scales that were folded into coef, which base lacks
+  double *Q, *M, *shrink;  // of the Forgetron: what removals have cost so far, mistakes, the last phi
+  double* sq_norms;        // (c): |f|^2 of each output, for the basic Forgetron
+  int64_t *size, *head;    // slots in use; the oldest slot, once all are
+  uint64_t* random;        // state of the generator
   PendingColumns pending = {};
 };
 
 struct Settings {
   Rule rule;
   Policy policy;
-  double C, epsilon;            // of the rule
-  double eta, lambda, nu;       // NORMA; nu is NaN where the margin stays as it is
+  double C, epsilon;       // of the passive-aggressive rules
+  double eta, lambda, nu;  // of NORMA; nu is NaN if the margin is fixed
   bool root_schedule, intercept;
 };
 
-// sum_j a_j k_j, in eight sums by slot, so that it does not depend on the chunk.
+// sum_j a_j k_j. Slot j goes to sum j % 8, so the result does not depend on how the stream is cut into chunks.
 template <class T> inline double dot(const double* a, const T* k, int64_t n) {
   double sums[8] = {};
   int64_t j = 0;
@@ -67,7 +81,7 @@ template <class T> inline double dot(const double* a, const T* k, int64_t n) {
 
 inline double positive(double x) { return x > 0 ? x : 0.0; }
 
-// U of a budget B: the largest norm of a competitor that the Forgetron's bound allows.  Dekel, Shalev-Shwartz, Singer 2008
+// U of a budget B, the largest norm of a competitor in the Forgetron's bound.    Dekel, Shalev-Shwartz, Singer 2008
 inline double forgetron_radius(double B) { return 0.25 * std::sqrt((B + 1) / std::log(B + 1)); }
 
 // ---------------------------------------------------------------- rules: the step of one output
@@ -82,7 +96,7 @@ inline double pa_size(Rule rule, double loss, double sq_norm, double C) {
 }
 inline double sign(double x) { return x < 0 ? -1.0 : 1.0; }
 
-// f with the intercept; margin: rho or epsilon of NORMA.
+// f includes the offset; sq_norm is k(x, x), w the weight of the example, margin NORMA's rho or epsilon.
 inline double step_of(const Settings& s, double f, double y, double sq_norm, double w, double eta, double margin) {
   switch (s.rule) {
     case Rule::kPerceptron: return y * f <= 0 ? w * y : 0.0;
@@ -97,26 +111,27 @@ inline double step_of(const Settings& s, double f, double y, double sq_norm, dou
   }
 }
 
-// ---------------------------------------------------------------- policies: a slot for the example
+// ---------------------------------------------------------------- policies: which slot the example gets
 
 // Writes the pending columns into row i of K.
 template <class T> void update_K_row(Memory<T>& m, int64_t i) {
   const PendingColumns& pending = m.pending;
   for (int n = 0; n < pending.count; ++n) m.K[i * m.cap + pending.slot[n]] = m.K_chunk[i * m.b + pending.row[n]];
 }
-// Writes them into row r of `K_slots`. The rows of the slots that were taken are up to date.
+// Writes them into row r of K_slots. The rows of the slots that were taken are up to date.
 template <class T> void update_K_slots_row(Memory<T>& m, int64_t r) {
   const PendingColumns& pending = m.pending;
-  for (int n = 0; n < pending.count; ++n) m.K_slots[r * m.cap + pending.slot[n]] = m.K_slots[pending.slot[n] * m.cap + r];
+  for (int n = 0; n < pending.count; ++n)
+    m.K_slots[r * m.cap + pending.slot[n]] = m.K_slots[pending.slot[n] * m.cap + r];
 }
-// Writes them into all rows of K after i and all rows of `K_slots`; nothing is pending then.
+// Writes them into all rows of K after i and into all rows of K_slots; then none are pending.
 template <class T> void flush_columns(Memory<T>& m, int64_t i) {
   for (int64_t l = i + 1; l < m.b; ++l) update_K_row(m, l);
   for (int64_t r = 0; m.K_slots && r < *m.size; ++r) update_K_slots_row(m, r);
   m.pending.count = 0;
 }
 
-// Row i of the chunk moves into a slot with these steps. This and all policies give back the slot.
+// Puts row i of the chunk into a slot, with the steps as its coefficients. Like all policies, returns the slot.
 template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
   for (int64_t o = 0; o < m.c; ++o) m.coef[o * m.cap + slot] = steps[o] / *m.scale;
   m.k_ss[slot] = double(m.K_chunk[i * m.b + i]);
@@ -134,7 +149,7 @@ template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const doub
   return slot;
 }
 
-template <class T> int64_t next_slot(Memory<T>& m) {  // the free one, or the oldest's
+template <class T> int64_t next_slot(Memory<T>& m) {  // a free one, or else the oldest
   if (*m.size < m.cap) return (*m.size)++;
   const int64_t slot = *m.head;
   *m.head = (slot + 1) % m.cap;
@@ -149,13 +164,14 @@ inline uint64_t draw(uint64_t* state, uint64_t below) {  // splitmix64
   return (z >> 32) * below >> 32;
 }
 
-// f'(x_r) of output o, the example that is about to enter included.
+// f'(s_r) of output o, where f' = f + step k(x_i, .) already counts the example that is about to enter.
 template <class T> double score_of_slot(const Memory<T>& m, int64_t r, int64_t o, int64_t i, double step) {
   return *m.scale * dot(m.coef + o * m.cap, m.K_slots + r * m.cap, *m.size) + step * double(m.K[i * m.cap + r]);
 }
 
 // The self-tuned Forgetron: the largest phi <= 1 with  a phi^2 + b phi + c <= 0, that is
-// Q + Psi(phi s, phi m) <= (15 / 32) M for the oldest r.          budget.py, self_tuned_shrink
+// Q + Psi(phi s, phi m) <= (15 / 32) M,  Psi(l, m) = k l^2 + 2 k l - 2 l m,  where the vector to be removed has
+// coefficients +-s in k outputs and the sum m of its margins there.  Dekel, Shalev-Shwartz and Singer 2008, sec. 4
 inline double self_tuned_shrink(double s, double m, double k, double Q, double M) {
   const double a = k * s * s - 2 * s * m, b = 2 * k * s, c = Q - 15.0 / 32 * M, d = b * b - 4 * a * c;
   if (a == 0) return std::fmin(1.0, -c / b);
@@ -164,6 +180,8 @@ inline double self_tuned_shrink(double s, double m, double k, double Q, double M
   return 1.0;
 }
 
+// Both Forgetrons: shrink all coefficients by phi, then remove the oldest vector r if the slots are full. f: the
+// scores of the example before its steps.
 template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i, const double* steps, const double* f) {
   double erred = 0;
   for (int64_t o = 0; o < m.c; ++o) erred += steps[o] != 0;
@@ -171,7 +189,8 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   const bool full = *m.size == m.cap, basic = s.policy == Policy::kBasicForgetron;
   const int64_t r = *m.head;
   if (full) update_K_slots_row(m, r);
-  double weight = 0, k = 0, margin = 0, longest = 0;  // of r: sigma, outputs, sum y f'; the largest |f'|^2
+  double weight = 0, k = 0, margin = 0;  // of r: its |coefficient|, the outputs that have it, the sum of y f' there
+  double longest = 0;                    // the largest |f'|^2
   for (int64_t o = 0; o < m.c; ++o) {
     if (basic) {
       m.sq_norms[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.K_chunk[i * m.b + i]);
@@ -202,7 +221,8 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   return slot;
 }
 
-// BPA-S: the example takes the place of the r that this costs least, and what it can of its weight.
+// BPA-S: the example replaces the support vector r whose removal, compensated by a coefficient of the example, changes
+// f least in norm:  |coef_r|^2 (k(r, r) - k(r, x)^2 / k(x, x));  the coefficient is  coef_r k(r, x) / k(x, x).
 template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
   if (*m.size < m.cap) return put(m, (*m.size)++, i, steps);
   const double kxx = double(m.K_chunk[i * m.b + i]);
@@ -227,7 +247,7 @@ template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
 
 constexpr double kSmallScale = 1e-100;
 
-// Gives the scale to the weights before it underflows.
+// Multiplies the scale into the coefficients and resets it to 1, before it underflows.
 template <class T> void fold_scale(Memory<T>& m) {
   for (int64_t o = 0; o < m.c; ++o)
     for (int64_t j = 0; j < *m.size; ++j) m.coef[o * m.cap + j] *= *m.scale;
@@ -235,12 +255,12 @@ template <class T> void fold_scale(Memory<T>& m) {
   *m.scale = 1;
 }
 
-// Given y (b, c), NaN where an output ignores the row, w (b); margin (c) and offset (c) of NORMA, round
-// t before the chunk. Results: scores F (b, c) before each example was learned, steps (b, c); counts
-// of mistakes (y f <= 0) and of updates are added to counts[0] and [1]. Returns the slot that the last row
-// which was learned went into, or -1.
+// The pass. Given targets y (b, c), NaN where an output ignores the row, weights w (b), margin (c) and offset (c) of
+// NORMA, and t, the examples seen before the chunk. Results: scores F (b, c) of each example before it was learned,
+// and steps (b, c); the numbers of mistakes (y f <= 0) and of updates are added to counts[0] and counts[1]. Returns the
+// slot of the last example that was put into one, or -1.
 template <class T>
-int64_t online_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
+int64_t budget_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
                     int64_t t, double* F, double* steps, int64_t* counts) {
   const bool norma = s.rule >= Rule::kSoftMargin, signs = s.rule <= Rule::kPa2 || s.rule == Rule::kSoftMargin;
   const bool grows = s.rule == Rule::kEpsilonInsensitive;  // an error widens its margin
