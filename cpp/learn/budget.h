@@ -86,6 +86,20 @@ inline double forgetron_radius(double B) { return 0.25 * std::sqrt((B + 1) / std
 
 // ---------------------------------------------------------------- rules: the step of one output
 
+inline bool targets_are_signs(Rule rule) {  // y in {-1, +1}: y f <= 0 is a mistake
+  switch (rule) {
+    case Rule::kPerceptron: case Rule::kPa: case Rule::kPa1: case Rule::kPa2: case Rule::kSoftMargin: return true;
+    default: return false;
+  }
+}
+inline bool is_regularised(Rule rule) {  // NORMA's rules: eta, lambda, a margin that may move and an offset
+  switch (rule) {
+    case Rule::kSoftMargin: case Rule::kEpsilonInsensitive: case Rule::kSquared: case Rule::kHuber: case Rule::kNovelty:
+      return true;
+    default: return false;
+  }
+}
+
 inline double pa_size(Rule rule, double loss, double sq_norm, double C) {
   if (!(loss > 0) || !(sq_norm > 0)) return 0.0;
   switch (rule) {
@@ -262,7 +276,7 @@ template <class T> void fold_scale(Memory<T>& m) {
 template <class T>
 int64_t budget_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
                     int64_t t, double* F, double* steps, int64_t* counts) {
-  const bool norma = s.rule >= Rule::kSoftMargin, signs = s.rule <= Rule::kPa2 || s.rule == Rule::kSoftMargin;
+  const bool norma = is_regularised(s.rule), signs = targets_are_signs(s.rule);
   const bool grows = s.rule == Rule::kEpsilonInsensitive;  // an error widens its margin
   int64_t taken = -1;
   for (int64_t i = 0; i < m.b; ++i, y += m.c, F += m.c, steps += m.c) {
