@@ -1,19 +1,50 @@
-// The Projectron on one example, without projecting it where that is not needed.
+// Screening for the Projectron: what to do with one example, decided without its exact projection where possible.
 //
-// An aggressive learner looks at the margin of nearly every example, and refuses most; and of a mistake that
-// is projected only the sum of the steps matters: beta + s1 z1 + s2 z2 = beta + L^-1 (s1 k1 + s2 k2). So z need not
-// be exact to decide by, and steps can be deferred. L_inv = L^-1 in single precision gives z by a product,
-// in half the bytes of L and without a chain of divisions, to within a bound. Where the bound leaves a error,
-// the deferred steps are applied, and project_pass works on exact numbers.
+// Given the kernel values k = k(S, x) of an example of weight 1 with the m support vectors, k(x, x), its targets, and
+// the state of a Projectron (projectron.h): beta, and L_inv = L^-1 in single precision. The outcome is
+//   kNoUpdate   no output makes a mistake and none makes a step on its margin;
+//   kDeferred   the one output there is makes a mistake, and the example is projected on the support, not added: its
+//               step is recorded, and applied later together with others;
+//   kUndecided  neither is certain: the caller applies the deferred steps and calls project_pass.
 //
-// A learner that is not aggressive is right on most examples, and knows that by the coefficients of the support
-// alone, alpha = L'^-1 beta: f(x) = alpha . k. There it is alpha + s L_inv' z that is kept roughly, and only a mistake takes L_inv.
+// Two facts make this cheap. A product with L_inv reads half the bytes of L and has no chain of divisions, unlike the
+// substitution z = L^-1 k. And projected steps add up before they are projected:
+//   beta + s1 z1 + s2 z2 = beta + L^-1 (s1 k1 + s2 k2).
+//
+// Error bound. Every decision rests on an approximate score f~ and the approximate length |z~| of the projection, and
+// is taken only if it is the same for all values within these bounds. u = 2^-24 is the unit roundoff of float, |.| the
+// 2-norm, ||.|| the Frobenius norm:
+//
+//   |z~ - z| <= e = ||L_inv|| (n u |k| + m FLT_MIN),    n = kEstimateBlock + m / kEstimateBlock + 8             (1)
+//
+//     Each component z_t sums products whose absolute values add up to at most |L_inv_t| |k| (Cauchy-Schwarz). At most
+//     n roundings act on a product: those of its two factors to float, of the product, of the sum of a block and of the
+//     sum over blocks. Squaring and adding over t gives ||L_inv|| |k|. m FLT_MIN covers underflow.
+//
+//   by beta:   f~ = beta~ . z~     |f~ - f| <= e |beta~| + E (|z~| + e)                                         (2)
+//   by alpha:  f~ = alpha~ . k     |f~ - f| <= 2 E sqrt(k(x, x)) + (E' + 1e-10 |alpha~|) |k|                    (3)
+//
+//     E bounds |beta~ - beta|, and E' the rounding of the sum of L_inv' z~ in alpha~. A deferred step s adds to them
+//       E += |s| e,    E' += |s| ((m / 4 + 16) u ||L_inv|| |z~| + m^2 FLT_MIN).
+//     (2) splits beta~ . z~ - beta . z = beta~ . (z~ - z) + (beta~ - beta) . z. In (3) an error d of beta~ is an error
+//     L_inv' d of alpha~ and (L_inv' d) . k = d . z of the score, with |z| <= sqrt(k(x, x)) for a psd kernel; the
+//     factor 2 allows for kernel values that are rounded themselves.
+//
+//   distance to the span:  k(x, x) - (|z~| + e)^2 <= delta^2 <= k(x, x) - (|z~| - e)^2, each side at least 0      (4)
+//
+// Errors of double precision, in L_inv and in the exact z alike, are not counted in (1) and (2): they are at most
+// m 2^-53 ||L|| ||L_inv|| relative to ||L_inv|| |k|, so below 3 % of e each if ||L|| ||L_inv|| < 1e6, which the caller
+// ensures. In (3) 1e-10 stands for those of alpha; it is an allowance, not a worst case, for ||L|| ||L_inv|| < 1e4,
+// which the caller ensures there. If k overflows a float, e is infinite or NaN and the outcome kUndecided.
+//
+// Rounding of sums and triangular systems: Higham 2002, Accuracy and Stability of Numerical Algorithms, ch. 3 and 8.
 #pragma once
 #include "learn/projectron.h"
 
 namespace onkel {
 
-// Rows [first, last) of L_inv, one by one from L; the squared norms of these rows of L_inv and of L are added to sq_norms[0] and [1].
+// Computes rows [first, last) of L_inv from L, in double, and stores them as floats in panels (target/target.h). The
+// squared Frobenius norms of these rows of L_inv and of L are added to sq_norms[0] and sq_norms[1].
 inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t last, float* L_inv, double* sq_norms) {
   std::vector<double> row(static_cast<size_t>(last));
   for (int64_t t = first; t < last; ++t) {
@@ -27,33 +58,32 @@ inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t las
   }
 }
 
-// beta += L^-1 deferred, both (m).
+// beta += L^-1 deferred, both (m): the sum of the deferred steps.
 inline void apply_deferred(const double* L, int64_t cap, int64_t m, const double* deferred, double* beta) {
   std::vector<double> z(deferred, deferred + m);
   current_target().substitute(L, cap, 0, m, z.data());
   for (int64_t t = 0; t < m; ++t) beta[t] += z[size_t(t)];
 }
 
-// z roughly, and how far at most it is from what it stands for: each component is a sum of products, made with
-// at most `roundings` of single precision, of numbers whose squares sum to at most |M_t|^2 |k|^2; numbers
-// below `least` may have become 0. Where k does not fit into floats, the bound is infinite.
+// z~ = L_inv k in single precision.
 struct Estimate {
   std::vector<float> memory;
-  const float *z, *w;    // and L_inv'z, where it was asked for
-  double length, error;  // |z|, and the bound
+  const float *z, *w;    // z~, and L_inv' z~ where it was asked for, else null
+  double length, error;  // |z~|, and e of (1)
 };
 
-constexpr double kFloatUnit = 0.5 * std::numeric_limits<float>::epsilon();
+constexpr double kFloatUnit = 0.5 * std::numeric_limits<float>::epsilon();  // u
 constexpr double kFloatLeast = std::numeric_limits<float>::min(), kFloatMost = 1e30;
 
 inline int64_t whole_panels(int64_t m) { return (m + kTriangle - 1) / kTriangle * kTriangle; }
 
+// norm: ||L_inv||; back: whether L_inv' z~ is wanted.
 template <class T> Estimate estimate(const T* k, int64_t m, const float* L_inv, double norm, bool back = false) {
   const int64_t padded = whole_panels(m);
   Estimate approx{std::vector<float>(size_t(padded * (back ? 3 + kTriangleLanes : 2))), nullptr, nullptr, 0, 0};
   float *values = approx.memory.data(), *z = values + padded, *w = back ? z + padded : nullptr;
   for (int64_t t = 0; t < m; ++t) values[t] = float(k[t]);
-  double sq_norms[2];  // of k, rounded, and of z
+  double sq_norms[2];  // |k|^2, of the rounded k, and |z~|^2
   current_target().estimate(L_inv, m, values, z, sq_norms, back ? w + padded : nullptr, w);
   const double roundings = double(kEstimateBlock + m / kEstimateBlock + 8);
   approx.z = z;
@@ -66,27 +96,23 @@ template <class T> Estimate estimate(const T* k, int64_t m, const float* L_inv, 
 inline void meet(const double* b, const float* k, int64_t m, double* sums) { current_target().meet32(b, k, m, sums); }
 inline void meet(const double* b, const double* k, int64_t m, double* sums) { current_target().meet64(b, k, m, sums); }
 
-enum class Outcome : int {
-  kUndecided = 0,  // project it
-  kNoUpdate = 1,  // it teaches nothing: no output errs, and none makes a step on its margin
-  kDeferred = 2  // a mistake that is projected: its step is deferred
-};
+enum class Outcome : int { kUndecided = 0, kNoUpdate = 1, kDeferred = 2 };
 
-// What examples of weight 1 are screened by. What was learned is beta (c, cap) or, of one output, `deferred` (2, cap):
-// what beta lacks, times L, and beta with it, or alpha with it, roughly.
+// The state of a Projectron as the screening sees it.
 struct Screen {
   Projection p;
-  int64_t m, c, cap;
+  int64_t m, c, cap;    // support vectors, outputs, values from one row of beta to the next
   const float* L_inv;
-  double norm;  // |L_inv|
-  const double* beta;
-  double* deferred;
-  double* error_bound;   // (2), below
-  int64_t* counts;  // as project_pass has them
+  double norm;          // ||L_inv||
+  const double* beta;   // (c, cap): without the deferred steps
+  double* deferred;     // (2, cap), of one output, or null: sum of s k over deferred steps s; beta~ or alpha~ with them
+  double* error_bound;  // (2): E and E'
+  int64_t* counts;      // mistakes and updates are added to counts[0] and counts[1]
 };
 
-// By beta . z. k (m) and y (c) are those of an example; results, unless undecided, are scores F (c), in single precision, and
-// steps (c). The approximate beta is at a distance of at most error_bound[0].
+// Screens by the score beta~ . z~, for any number of outputs; steps are deferred only if there is one. k (m) and
+// y (c), NaN where an output ignores the example. Unless undecided, F (c) gets the scores to within (2), and steps (c)
+// the steps.
 template <class T>
 Outcome screen_by_projection(const Screen& s, const T* k, double kxx, const double* y, double* F, double* steps) {
   const Estimate approx = estimate(k, s.m, s.L_inv, s.norm);
@@ -107,7 +133,7 @@ Outcome screen_by_projection(const Screen& s, const T* k, double kxx, const doub
     } else if (!(margin - error > 0)) {
       return Outcome::kUndecided;
     } else if (s.p.aggressive && margin - error < 1) {
-      const double loss = 1 - margin + error;  // at most, and |z| and delta at least: all that may speak for a step
+      const double loss = 1 - margin + error;  // the largest loss, the least |z| and the least delta favour a step most
       if (!(in_favour(s.p, loss, std::fmin(least * least, loss), delta_sq_low) < 0)) return Outcome::kUndecided;
     }
   }
@@ -124,21 +150,20 @@ Outcome screen_by_projection(const Screen& s, const T* k, double kxx, const doub
   return Outcome::kDeferred;
 }
 
-// alpha . k of one output, and how far at most it is off: error_bound[0] times the length of the projection, which is that
-// of the example at most and here taken for twice as much, since k is rounded; error_bound[1] times |k|; and the
-// rounding of alpha itself.
-constexpr double kAlphaRounding = 1e-10;
+constexpr double kAlphaRounding = 1e-10;  // of (3)
+
+// The score alpha~ . k of the one output there is, and the bound (3) of its error.
 template <class T> void estimate_score(const Screen& s, const T* k, double kxx, double* F, double* error) {
   double sums[3];
   meet(s.deferred + s.cap, k, s.m, sums);
   const double length = std::sqrt(sums[2]);
   *F = sums[0];
-  *error = 2 * s.error_bound[0] * std::sqrt(positive(kxx)) + (s.error_bound[1] + kAlphaRounding * std::sqrt(sums[1])) * length;
+  *error = 2 * s.error_bound[0] * std::sqrt(positive(kxx)) +
+           (s.error_bound[1] + kAlphaRounding * std::sqrt(sums[1])) * length;
 }
 
-// By alpha . k, for one output that is not aggressive. L_inv'(z + e) is off by L_inv'e, which is at most |e| |z'| in the score of
-// an example with the projection z', and by its own roundings, error_bound[1]: for a column of L_inv at most |L_inv_j| |z| times
-// as many units as follow each other there (m / 4 for vectors of four).
+// Screens by the score alpha~ . k, for one output that learns from mistakes only: most examples are then decided
+// without a product with L_inv. Arguments and results are those of screen_by_projection, F to within (3).
 template <class T>
 Outcome screen_by_coefficients(const Screen& s, const T* k, double kxx, const double* y, double* F, double* steps) {
   double error = 0;
@@ -150,14 +175,14 @@ Outcome screen_by_coefficients(const Screen& s, const T* k, double kxx, const do
   const Estimate approx = estimate(k, s.m, s.L_inv, s.norm, true);
   const double least = positive(approx.length - approx.error);
   const bool full = s.m >= s.p.budget, within = positive(kxx - least * least) <= s.p.eta * s.p.eta;
-  const double largest = s.norm * approx.length;  // |L_inv'z| at most
+  const double largest = s.norm * approx.length;  // bounds |L_inv' z~|
   if (!(full || within) || !(largest < kFloatMost)) return Outcome::kUndecided;
   *steps = *y;
   for (int64_t t = 0; t < s.m; ++t) {
     s.deferred[t] += *steps * double(k[t]);
     s.deferred[s.cap + t] += *steps * double(approx.w[t]);
   }
-  const double roundings = double(s.m / 4 + 16);
+  const double roundings = double(s.m / 4 + 16);  // m / 4 sums follow each other in vectors of four floats
   s.error_bound[0] += std::fabs(*steps) * approx.error;
   s.error_bound[1] += std::fabs(*steps) * (roundings * kFloatUnit * largest + double(s.m * s.m) * kFloatLeast);
   ++s.counts[0];
