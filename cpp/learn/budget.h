@@ -287,12 +287,12 @@ int64_t budget_pass(Memory<T>& m, const Settings& s, const double* y, const doub
     for (int64_t o = 0; o < m.c; ++o) {
       const double past = m.base ? m.base[i * m.c + o] * *m.spread : 0.0;
       F[o] = *m.scale * (past + dot(m.coef + o * m.cap, m.K + i * m.cap, *m.size)) + offset[o];
-      const bool looks = y[o] == y[o];
-      steps[o] = looks ? step_of(s, F[o], y[o], kxx, w[i], eta, margin[o]) : 0.0;
-      counts[0] += looks && signs && y[o] * F[o] <= 0;
+      const bool has_target = y[o] == y[o];
+      steps[o] = has_target ? step_of(s, F[o], y[o], kxx, w[i], eta, margin[o]) : 0.0;
+      counts[0] += has_target && signs && y[o] * F[o] <= 0;
       counts[1] += steps[o] != 0;
       any |= steps[o] != 0;
-      if (!norma || !looks) continue;
+      if (!norma || !has_target) continue;
       const double sigma = steps[o] != 0 ? 1.0 : 0.0;
       if (s.intercept) offset[o] += steps[o];
       if (s.nu == s.nu) margin[o] += eta * w[i] * (grows ? sigma - s.nu : s.nu - sigma);

@@ -1,12 +1,16 @@
-// What a pair step of a support vector machine does to the whole gradient, on vectors of the target.
+// The two loops of LASVM (lasvm.h) over the whole gradient, on vectors of the target.
 //
-// LASVM steps where the gradient is largest, and two of its entries are often equal but for rounding:
-// the choice between them must not depend on the machine it runs on, nor on how the entries lie. So no
-// product melts into a fused multiply-add here, sums are always those of every sixteenth entry, and of
-// equal entries the first is chosen. Lengths are multiples of kEntries; what is added is 0 or masked.
+//   weighted   sum_s a_s k_s, the score of a new example
+//   shift      g_s -= step (ki_s - kj_s), a pair step; then the largest and the smallest entry that may move
+//
+// LASVM steps at the largest entry of the gradient, and two entries are often equal but for rounding. The choice
+// between them must depend neither on the SIMD target nor on the order of the slots in memory. Therefore products are
+// rounded before they are added (no fused multiply-add), sums are always made of every sixteenth entry, and the
+// first of equal entries is chosen. Lengths are multiples of kEntries; padding is 0 or masked.
 #pragma once
 #include "product/simd.h"
 
+// Keeps the compiler from fusing the product v with a following sum.
 #if defined(__AVX512F__)
 #define ONKEL_ROUNDED(v) __asm__("" : "+v"(v))
 #elif defined(__x86_64__)
@@ -20,7 +24,7 @@
 namespace onkel { namespace ONKEL_TARGET {
 
 constexpr int kEntries = 16;
-constexpr int64_t kSearch = 256;  // entries in which the largest is looked for
+constexpr int64_t kSearch = 256;  // entries of a block; only the block of the largest entry is searched for its place
 
 // sum_s a_s k_s
 template <class T> static double weighted(const double* a, const T* k, int64_t n) {
@@ -38,9 +42,8 @@ template <class T> static double weighted(const double* a, const T* k, int64_t n
   return total;
 }
 
-// g_s -= step (ki_s - kj_s); then where[0] is the first s of the largest g_s + up_s, where[1] that of the
-// smallest g_s + down_s, or -1 where all are masked: up is 0 or -inf, down 0 or +inf. Without ki only
-// the search.
+// g_s -= step (ki_s - kj_s), unless ki is null. Then where[0] is the first s of the largest g_s + up_s, and where[1]
+// that of the smallest g_s + down_s, or -1 if all are masked: up is 0 or -inf, down 0 or +inf.
 template <class T>
 static void shift(double* g, const T* ki, const T* kj, double step, const double* up, const double* down, int64_t n,
                   int64_t* where) {

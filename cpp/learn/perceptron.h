@@ -1,4 +1,10 @@
-// What a pass over the examples does in sequence, after the kernel values are there.
+// The perceptron without a budget: the decisions of a pass over the examples, which must be taken one after the other.
+//
+//   if y f(x) <= 0:  v += w y phi(x)
+//
+// Given rows, their targets and, in the dual form, kernel values that were computed before, in blocks and in parallel.
+// The results are the steps of each row, and the scores or vectors after the pass. Rosenblatt 1958; the dual form, with
+// averages and votes of all hypotheses, Freund and Schapire 1999.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -7,10 +13,12 @@
 
 namespace onkel {
 
-// How near to erring the rows first .. b-1 are whose kernel values are not there (place < 0): margin (b - first)
-// = the least y_io F_oi, over length_i where lengths are given; infinity for all others. Returns how many err.
-inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y, const double* F,
-                             const double* lengths, double* margin) {
+// Which rows may soon need their kernel values. For the rows first .. b-1 that have none yet (place < 0), margin
+// (b - first) is the least y_io F_oi over the outputs, divided by |phi(x_i)| if `lengths` holds these norms; for the
+// others it is infinite. Given y (b, c), 0 where an output ignores the row, and the scores F (c, b). Returns how many
+// of the rows without kernel values are mistakes of some output.
+inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y,
+                             const double* F, const double* lengths, double* margin) {
   int64_t wrong = 0;
   for (int64_t i = first; i < b; ++i) {
     double least = std::numeric_limits<double>::infinity();
@@ -25,15 +33,14 @@ inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int
   return wrong;
 }
 
-// The perceptron's decisions on one chunk of b rows, c one-vs-rest outputs.
+// The dual perceptron on one chunk of b rows, c one-vs-rest outputs.
 //   for i = first .. b-1, output o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
-// Given y in {-1, +1} (0: the output ignores the row), w > 0, and F (c, b), the scores
-// before the chunk, updated in place for the rows still to come. Only rows that err need their
-// kernel values with the chunk: row i's are K + place[i] * b, and where place[i] < 0 and the row
-// errs the pass stops there, to be called again from it; returns where it stopped, b at the end.
-// With `bias` = 1 the kernel is K + 1, the perceptron with an intercept.
-// Result: steps (b, c), w_i y_io where output o erred on row i, else 0; sq_norms (c), |v_o|^2
-// carried along:  |v + s phi|^2 = |v|^2 + 2 s f + s^2 K_ii.          Freund and Schapire 1999
+// Given y (b, c) in {-1, +1}, 0 where an output ignores the row, weights w (b) > 0, and the scores F (c, b) before the
+// chunk, updated for the rows still to come. Only rows with a mistake need their kernel values with the chunk: those of
+// row i are K + place[i] * b. If place[i] < 0 at a mistake, the pass stops and is to be called again from that
+// row; it returns where it stopped, b at the end. With bias = 1 the kernel is K + 1: a perceptron with an intercept.
+// Result: steps (b, c), w_i y_io at a mistake of output o on row i, else 0; sq_norms (c), |v_o|^2, updated by
+//   |v + s phi(x)|^2 = |v|^2 + 2 s f(x) + s^2 k(x, x).
 template <class T>
 int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y,
                         const double* w, double bias, double* F, double* steps, double* sq_norms) {
@@ -58,14 +65,14 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
   return b;
 }
 
-// The perceptron's decisions with v itself, rows x_i of d features, dense or CSR (indptr not null).
+// The primal perceptron, with v itself, on n rows of d features, dense or CSR (indptr not null).
 //   if y_io (v_o . x_i + b_o) <= 0:  v_o += s x_i,  b_o += s,   s = eta w_i y_io   (b only with bias)
-// V (c, d + 1) holds v and, last, b; moments the same with each step times its round, first_round + i,
-// so that V - moments / rounds is the average of all guesses. Updated in place; steps as above.
+// V (c, d + 1) holds v and, last, b. moments (c, d + 1) holds the same sums with each step multiplied by its round,
+// first_round + i, so that V - moments / rounds is the average of all hypotheses. Both are updated; steps as above.
 template <class T>
 void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, int64_t n, int64_t d, int64_t c,
-                 const int8_t* y, const double* w, double eta, bool bias, int64_t first_round, double* V, double* moments,
-                 double* steps) {
+                 const int8_t* y, const double* w, double eta, bool bias, int64_t first_round, double* V,
+                 double* moments, double* steps) {
   for (int64_t i = 0; i < n; ++i) {
     const T* x = indptr ? data + indptr[i] : data + i * d;
     const int32_t* at = indptr ? indices + indptr[i] : nullptr;
@@ -96,12 +103,12 @@ void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, i
   }
 }
 
-// F (c, n) += sum_j A_jo column_j over k kept kernel columns of n rows; column j is number
-// which[j], and they lie `stride` apart.
+// F (c, n) += sum_j A_jo column_j, for k of the kernel columns of n rows that are kept. Column j of the sum is column
+// which[j] of `columns`, where columns lie `stride` values apart, as do the outputs of F by `score_stride`. A (k, c).
 template <class T>
 void add_columns(const T* columns, int64_t stride, const int64_t* which, int64_t k, int64_t n, const double* A,
                  int64_t c, double* F, int64_t score_stride, int threads) {
-  constexpr int64_t kBlock = 2048;  // rows at a time: the scores stay in cache while the columns pass
+  constexpr int64_t kBlock = 2048;  // rows at a time, whose scores stay in the cache
   in_parallel((n + kBlock - 1) / kBlock, threads, [&](int64_t block, int) {
     const int64_t first = block * kBlock, count = n - first < kBlock ? n - first : kBlock;
     for (int64_t j = 0; j < k; ++j)
@@ -115,14 +122,15 @@ void add_columns(const T* columns, int64_t stride, const int64_t* which, int64_t
   });
 }
 
-// Votes of all prefixes of a ledger: output o's guess v_k is the sum of its first k entries, and
-// votes sign(v_k . x) (sign(0) = +1) with weight m_k. One running sum a row gives them all.
+// The voted perceptron. Hypothesis v_k of output o is the sum of its first k steps; it votes sign(v_k . x), with
+// sign(0) = +1, and weight m_k, the rounds that it survived. One running sum per row gives all votes.
 //   out (n, c) = sum_k m_k sign(v_k . x)
-// Given K (n, m) of rows and support; entry t: support[t], output[t], step[t], and weight[t] = m_k
-// of the guess that it makes; start[o] = m_0 of output o, the weight of v_0 = 0.
+// Given K (n, m) of the rows and the support. Entry t of the ledger: support[t], output[t], step[t], and
+// weight[t] = m_k of the hypothesis that begins with it; start[o] = m_0, the weight of v_0 = 0. sums (c) is scratch.
 template <class T>
 void vote(const T* K, int64_t n, int64_t m, const int64_t* support, const int64_t* output, const double* step,
-          const double* weight, int64_t entries, const double* start, int64_t c, double bias, double* sums, double* out) {
+          const double* weight, int64_t entries, const double* start, int64_t c, double bias, double* sums,
+          double* out) {
   for (int64_t i = 0; i < n; ++i, K += m, out += c) {
     for (int64_t o = 0; o < c; ++o) {
       sums[o] = 0;

@@ -1,11 +1,15 @@
-// The Projectron: mistakes that the support nearly spans are projected on it, not added.
+// The Projectron: a mistake that the support nearly spans is projected on the span, instead of being added.
 //
-// With K_S = L L' (Cholesky), the rows of L are the support vectors in an orthonormal basis of their
-// span, and z = L^-1 k(S, x) is the projection of x on it:
-//   f(x) = beta . z,    |x - P x|^2 = delta^2 = k(x, x) - |z|^2,    a projected step:  beta += step z
-// and a vector that is added makes a row (z, delta) of L and a component step * delta of beta: nothing is
-// inverted, and nothing drifts. The coefficients of the support, L'^-1 beta, are worked out when somebody
-// asks. Orabona, Keshet and Caputo 2009 keep K_S^-1 instead.
+// With the Cholesky factor K_S = L L', the rows of L are the support vectors in an orthonormal basis of their span, and
+// z = L^-1 k(S, x) is the projection of x in that basis:
+//
+//   f(x) = beta . z       delta^2 = k(x, x) - |z|^2, the squared distance of x to the span
+//   mistake, projected:   beta += step z
+//   mistake, added:       L gets the row (z, delta), and beta the component step * delta besides
+//
+// No matrix is inverted, and the error of L L' stays that of one factorisation however long the run is. The
+// coefficients of the support vectors, alpha = L'^-1 beta, are computed when they are asked for.
+// Orabona, Keshet and Caputo 2009, who update K_S^-1 instead.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -16,7 +20,8 @@
 
 namespace onkel {
 
-// The first m components of every row's projection: Z L' = K, K (b, ld) and Z (b, ld).
+// Projects the b rows of a chunk on m support vectors, by forward substitution: Z L' = K, for K and Z (b, cap). L has
+// rows of ld values.
 template <class T>
 void project_rows(const double* L, int64_t ld, int64_t m, const T* K, int64_t b, int64_t cap, double* Z, int threads) {
   const Target& target = current_target();
@@ -35,7 +40,7 @@ void project_rows(const double* L, int64_t ld, int64_t m, const T* K, int64_t b,
   });
 }
 
-// alpha (c, m): L' alpha_o = beta_o, with beta (c, cap).
+// alpha (c, m), the solution of L' alpha_o = beta_o for each output o; beta (c, cap).
 inline void coefficients(const double* L, int64_t cap, int64_t m, const double* beta, int64_t c, double* alpha) {
   for (int64_t o = 0; o < c; ++o, alpha += m, beta += cap) {
     for (int64_t t = 0; t < m; ++t) alpha[t] = beta[t];
@@ -43,8 +48,8 @@ inline void coefficients(const double* L, int64_t cap, int64_t m, const double* 
   }
 }
 
-// Whether every output that looks is right on one row, by the coefficients alpha (c, m) and without its
-// projection; k (m), y (c). The scores go to F (c).
+// Whether no output makes a mistake on one row, by its scores alpha . k, without its projection. alpha (c, m), k (m),
+// y (c), NaN where an output ignores the row. The scores go to F (c).
 template <class T> bool all_right(const T* k, const double* alpha, int64_t c, int64_t m, const double* y, double* F) {
   bool right = true;
   for (int64_t o = 0; o < c; ++o) {
@@ -54,35 +59,35 @@ template <class T> bool all_right(const T* k, const double* alpha, int64_t c, in
   return right;
 }
 
-// delta^2 below this many units of rounding, as a part of k(x, x), is 0: the vector is in the span.
+// If delta^2 / k(x, x) is below this many units of rounding, x counts as inside the span.
 constexpr double kRounding = 100;
 
 struct Projection {
-  double eta;       // a mistake at a distance of at most this from the span is projected
-  int64_t budget;   // vectors at most
-  bool aggressive;  // Projectron++: also on margins below 1
-  bool kol;         // its test under a budget (KOL's), not the paper's
+  double eta;       // a mistake is projected if delta <= eta
+  int64_t budget;   // the most support vectors; then every mistake is projected
+  bool aggressive;  // Projectron++: also learns from correct rows with a margin below 1
+  bool kol;         // Projectron++ under a budget decides by the test of the KOL library, not by the paper's
 };
 
-// What speaks for a step on a margin of 1 - loss; there is none where it is negative. `gain` is the smaller
-// of the loss and |z|^2.
+// The test of Projectron++ for a step on a margin of 1 - loss: there is a step unless this is negative. gain is
+// min(loss, |z|^2). KOL:  2 loss - gain - 2 U delta;  the paper:  loss - (delta / eta)^2.
 inline double in_favour(const Projection& p, double loss, double gain, double delta_sq) {
   if (p.kol) return 2 * loss - gain - 2 * forgetron_radius(double(p.budget)) * std::sqrt(delta_sq);
   if (p.eta > 0) return loss - delta_sq / (p.eta * p.eta);
   return delta_sq > 0 ? -1.0 : loss;
 }
 
-// A chunk of b rows, c outputs. K (b, cap) holds kernel values with the support, `size` vectors before
-// the chunk, and gets those of the vectors it adds; K_chunk (b, b) the chunk's or, where the support is full, (b, 1)
-// those of each row with itself, `wide` values a row; Z (b, cap) holds the first
-// `known` components of each row. y (b, c), NaN where an output ignores the row. beta (c, cap) and L are
-// updated. Results: scores F (b, c) before each example was learned, steps (b, c), added (b): 1 where
-// the row became a support vector; counts of mistakes and of updates are added to counts[0] and [1].
-// Returns whether there was a step.
+// One pass over a chunk of b rows, c outputs. Given targets y (b, c), NaN where an output ignores the row, and weights
+// w (b); K (b, cap), the kernel values with the `size` support vectors; K_chunk, those of the chunk with itself on and
+// below the diagonal (b, b) or, if no more vector can be added, only k(x, x) of each row (b, 1): `wide` is its second
+// dimension; Z (b, cap), of which the first `known` components of each row are computed already.
+// Updates L, beta (c, cap), size, and the columns of K and components of Z of the vectors it adds. Results: scores
+// F (b, c) of each row before it was learned, steps (b, c), and added (b), 1 where the row became a support vector; the
+// numbers of mistakes and of updates are added to counts[0] and counts[1]. Returns whether there was any step.
 template <class T>
-bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* K_chunk, int64_t wide, double* Z,
-                  int64_t known, double* L, double* beta, int64_t* size, const double* y, const double* w, double* F,
-                  double* steps, int64_t* added, int64_t* counts) {
+bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* K_chunk, int64_t wide,
+                  double* Z, int64_t known, double* L, double* beta, int64_t* size, const double* y, const double* w,
+                  double* F, double* steps, int64_t* added, int64_t* counts) {
   constexpr double kLeast = kRounding * std::numeric_limits<T>::epsilon();
   bool learned = false;
   for (int64_t i = 0; i < b; ++i, y += c, F += c, steps += c) {
@@ -96,11 +101,11 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
     for (int64_t o = 0; o < c; ++o) {
       F[o] = dot(beta + o * cap, z, m);
       const double margin = y[o] * F[o];
-      const bool looks = y[o] == y[o], wrong = looks && margin <= 0;
+      const bool has_target = y[o] == y[o], wrong = has_target && margin <= 0;
       steps[o] = wrong ? w[i] * y[o] : 0.0;
       erred |= wrong;
       counts[0] += wrong;
-      if (p.aggressive && looks && !wrong && margin < 1 && inside > 0) {
+      if (p.aggressive && has_target && !wrong && margin < 1 && inside > 0) {
         const double loss = 1 - margin, favour = in_favour(p, loss, std::fmin(inside, loss), delta_sq);
         double tau = std::fmin(1.0, loss / inside);
         if (!p.kol) tau = std::fmin(tau, 2 * favour / inside);

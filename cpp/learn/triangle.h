@@ -1,21 +1,28 @@
-// Forward substitution for many right-hand sides: Z L' = K, row by row of K.
+// Triangular systems and products on vectors of the target, for the Projectron.
 //
-// A few rows of Z lie side by side, [t][row], so that one entry of L meets them with one vector; four
-// rows of L at a time share what is loaded of Z. BLAS has this, too (dtrsm), but its threads go on
-// spinning after a call, and ours then wait for them.
+//   solve            L Z' = K'  for many right-hand sides at once
+//   substitute       L z = k    for one
+//   substitute_back  L' a = b   for one
+//   estimate         z = L_inv k, and L_inv' z, in single precision
+//   meet             b . k, |b|^2 and |k|^2
+//
+// Given L (m, m) lower triangular with rows ld apart, or L_inv = L^-1 in panels (target/target.h). BLAS has
+// dtrsm for this, but the threads of a BLAS keep spinning after a call and slow down ours. Four rows of L at a time
+// share what is loaded of the solution.
 #pragma once
 #include "product/simd.h"
 #include "target/target.h"
 
 namespace onkel { namespace ONKEL_TARGET {
 
-constexpr int kSolveVectors = kBytes >= 64 ? 2 : 4;  // of rows side by side
+constexpr int kSolveVectors = kBytes >= 64 ? 2 : 4;  // vectors of right-hand sides
 constexpr int64_t kSolveRows = kSolveVectors * kLanes<double>;
-constexpr int kSolveSteps = 4;
+constexpr int kSolveSteps = 4;  // rows of L
 
 static int64_t solve_rows() { return kSolveRows; }
 
-// z (m, kSolveRows), in: the right-hand sides, out: the solution; L (m, m) lower, rows ld apart.
+// z (m, kSolveRows): the right-hand sides on entry, the solutions on return. Component t of all right-hand sides lies
+// side by side, so that an entry of L multiplies them with one vector operation.
 static void solve(const double* L, int64_t ld, int64_t m, double* z) {
   typedef Simd<double>::V V;
   constexpr int kStep = kLanes<double>;
@@ -39,7 +46,8 @@ static void solve(const double* L, int64_t ld, int64_t m, double* z) {
     } else {
       for (int64_t s = 0; s < count; ++s)
         for (int64_t j = 0; j < t; ++j)
-          for (int v = 0; v < kSolveVectors; ++v) sum[s][v] -= L[(t + s) * ld + j] * load(z + j * kSolveRows + v * kStep);
+          for (int v = 0; v < kSolveVectors; ++v)
+            sum[s][v] -= L[(t + s) * ld + j] * load(z + j * kSolveRows + v * kStep);
     }
     for (int64_t s = 0; s < count; ++s) {
       const double* row = L + (t + s) * ld + t;
@@ -53,9 +61,9 @@ static void solve(const double* L, int64_t ld, int64_t m, double* z) {
   }
 }
 
-// The same for one right-hand side: z_t for t in [from, to), in: the right-hand side. Four rows of L
-// share what is loaded of z, and the triangle in their corner is solved in registers: each value waits for
-// the one before, and would wait longer if it came through memory.
+// z_t for t in [from, to): the right-hand side on entry, the solution on return; components before `from` are solved.
+// The triangle in the corner of four rows is solved in registers, because each value depends on the one before and
+// would arrive later through memory.
 static void substitute(const double* L, int64_t ld, int64_t from, int64_t to, double* z) {
   typedef Simd<double>::V V;
   constexpr int kStep = kLanes<double>;
@@ -90,7 +98,7 @@ static void substitute(const double* L, int64_t ld, int64_t from, int64_t to, do
   }
 }
 
-// L' a = b by rows of L, from the last, four at a time; a, in: b, out: the solution.
+// L' a = b, from the last row of L to the first, four at a time. a: b on entry, the solution on return.
 static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
   typedef Simd<double>::V V;
   constexpr int kStep = kLanes<double>;
@@ -99,7 +107,7 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
     double at[kSolveSteps] = {};
     const double* row[kSolveSteps];
     for (int64_t s = 0; s < kSolveSteps; ++s) row[s] = L + (first + (s < count ? s : 0)) * ld;
-    for (int64_t s = count - 1; s >= 0; --s) {  // the triangle in the corner
+    for (int64_t s = count - 1; s >= 0; --s) {  // the triangle in the corner of these rows
       double value = a[first + s];
       for (int64_t k = s + 1; k < count; ++k) value -= at[k] * row[k][first + s];
       a[first + s] = at[s] = value / row[s][first + s];
@@ -117,10 +125,9 @@ static void substitute_back(const double* L, int64_t ld, int64_t m, double* a) {
   }
 }
 
-// z = L_inv k in single precision, L_inv a triangle in panels (target.h), k and z padded to whole panels. Sums are
-// made of blocks of kEstimateBlock columns, so that few roundings follow each other. The squared norms |k|^2 and
-// |z|^2 go to sq_norms[0] and [1]. Where `sums` (m padded, kTriangleLanes) is not null, w = L_inv' z as well: a panel that
-// has given its part of z is still at hand.
+// z = L_inv k in single precision; k and z are padded to whole panels. Columns are summed in blocks of kEstimateBlock,
+// so that few roundings follow each other: the error is bounded in screen.h. sq_norms[0] = |k|^2, sq_norms[1] = |z|^2.
+// If `sums`, scratch of (m padded, kTriangleLanes), is not null, also w = L_inv' z, while each panel is in the cache.
 static void estimate(const float* L_inv, int64_t m, const float* k, float* z, double* sq_norms, float* sums, float* w) {
   typedef Simd<float>::V V;
   constexpr int kStep = kLanes<float>, kWidth = int(kTriangle) / kStep, kSums = kWidth > 4 ? 1 : 8 / kWidth;
@@ -152,7 +159,7 @@ static void estimate(const float* L_inv, int64_t m, const float* k, float* z, do
     for (int64_t j = 0; sums && j < columns; j += 4, panel += 4 * kTriangle) {
       V sum[4];
 #pragma GCC unroll 4
-      for (int s = 0; s < 4; ++s) sum[s] = j < t ? load(sums + (j + s) * kStep) : V{};  // or this is the first panel
+      for (int s = 0; s < 4; ++s) sum[s] = j < t ? load(sums + (j + s) * kStep) : V{};  // 0: first panel with column j
 #pragma GCC unroll 4
       for (int v = 0; v < kWidth; ++v)
 #pragma GCC unroll 4
@@ -170,7 +177,7 @@ static void estimate(const float* L_inv, int64_t m, const float* k, float* z, do
   }
 }
 
-// b . k, |b|^2 and |k|^2 go to sums[0], [1] and [2].
+// sums[0] = b . k, sums[1] = |b|^2, sums[2] = |k|^2, in double.
 template <class T> static void meet(const double* b, const T* k, int64_t m, double* sums) {
   Wide bk = {}, bb = {}, kk = {};
   int64_t t = 0;
