@@ -42,6 +42,8 @@ inline void shift(double* g, const double* ki, const double* kj, double step, co
 }
 
 template <class T> struct Lasvm {
+  static constexpr int kTop = 0, kBottom = 1, kZeros = 2;  // columns of ends
+  static constexpr int kOffset = 0, kGap = 1;              // columns of level
   static constexpr double kInf = std::numeric_limits<double>::infinity();
 
   int64_t outputs, cap;  // cap: slots there is room for, a multiple of 16
@@ -67,28 +69,34 @@ template <class T> struct Lasvm {
   const T* K_chunk;
   int64_t* log;
 
-  int64_t width() const { return (tally[0] + 15) / 16 * 16; }
+  int64_t& n_slots() const { return tally[0]; }
+  int64_t& n_free() const { return tally[1]; }
+  int64_t& n_columns() const { return tally[2]; }
+  int64_t& clock() const { return tally[3]; }
+
+  // Slots that a loop over one output goes through, whole vectors.
+  int64_t width() const { return (n_slots() + 15) / 16 * 16; }
 
   const T* row(int64_t s) const {
     const int64_t p = place[s];
     if (p < 0) return nullptr;
-    used[p] = ++tally[3];
+    used[p] = ++clock();
     if (p >= area) catch_up(p);
     return rows + p * cap;
   }
 
   void catch_up(int64_t p) const {
-    for (int64_t& q = done[p]; q < tally[2]; ++q) {
+    for (int64_t& q = done[p]; q < n_columns(); ++q) {
       const int64_t r = log[2 * q], s = log[2 * q + 1];
       if (place[s] == r) rows[p * cap + s] = rows[r * cap + slot[p]];  // else it has gone again
     }
   }
 
   int64_t take(int64_t r, int64_t id, double C) const {
-    if (tally[1] > 0) std::pop_heap(freed, freed + tally[1], std::greater<int64_t>());
-    const int64_t s = tally[1] > 0 ? freed[--tally[1]] : tally[0]++;
+    if (n_free() > 0) std::pop_heap(freed, freed + n_free(), std::greater<int64_t>());
+    const int64_t s = n_free() > 0 ? freed[--n_free()] : n_slots()++;
     place[s] = r, slot[r] = s, row_id[s] = id, refs[s] = 0, box[s] = C, diag[s] = double(K_chunk[r * b + r]);
-    log[2 * tally[2]] = r, log[2 * tally[2] + 1] = s, ++tally[2];
+    log[2 * n_columns()] = r, log[2 * n_columns() + 1] = s, ++n_columns();
     for (int64_t l = 0; l < b; ++l) rows[l * cap + s] = K_chunk[l * b + r];
     return s;
   }
@@ -98,8 +106,8 @@ template <class T> struct Lasvm {
     const int64_t p = place[s];
     if (p >= 0) slot[p] = -1, used[p] = 0;
     place[s] = row_id[s] = -1;
-    freed[tally[1]++] = s;
-    std::push_heap(freed, freed + tally[1], std::greater<int64_t>());
+    freed[n_free()++] = s;
+    std::push_heap(freed, freed + n_free(), std::greater<int64_t>());
   }
 
   void refresh(int64_t o, int64_t s) const {
@@ -107,7 +115,7 @@ template <class T> struct Lasvm {
     up[at] = sign[at] != 0 && alpha[at] < (sign[at] > 0 ? box[s] : 0.0) ? 0.0 : -kInf;
     down[at] = sign[at] != 0 && alpha[at] > (sign[at] > 0 ? 0.0 : -box[s]) ? 0.0 : kInf;
     if (sign[at] == 0 || alpha[at] != 0 || listed[at]) return;
-    zeros[o * cap + ends[3 * o + 2]++] = s;
+    zeros[o * cap + ends[3 * o + kZeros]++] = s;
     listed[at] = 1;
   }
 
@@ -124,10 +132,10 @@ template <class T> struct Lasvm {
     alpha[at] = 0, g[at] = y - f, sign[at] = y > 0 ? 1 : -1;
     ++refs[s];
     refresh(o, s);
-    int64_t& end = ends[3 * o + (y > 0 ? 0 : 1)];
+    int64_t& end = ends[3 * o + (y > 0 ? kTop : kBottom)];
     const double ahead = end < 0 ? kInf : y * (g[at] - g[o * cap + end]);
     if (ahead > 0 || (ahead == 0 && s < end)) end = s;
-    return f + level[2 * o];
+    return f + level[2 * o + kOffset];
   }
 
   // The step of a pair; -1, or the slot that needs its row.
@@ -150,7 +158,7 @@ template <class T> struct Lasvm {
   }
 
   int64_t reprocess(int64_t o, double* length) const {
-    const int64_t *end = ends + 3 * o, i = end[0], j = end[1];
+    const int64_t *end = ends + 3 * o, i = end[kTop], j = end[kBottom];
     *length = 0;
     if (i >= 0 && j >= 0 && g[o * cap + i] - g[o * cap + j] > tau) {
       const int64_t need = step(o, i, j, length);
@@ -162,22 +170,22 @@ template <class T> struct Lasvm {
 
   void evict(int64_t o) const {
     int64_t* end = ends + 3 * o;
-    const int64_t i = end[0], j = end[1];
+    const int64_t i = end[kTop], j = end[kBottom];
     const double* mine = g + o * cap;
     if (i < 0 || j < 0) {  // one class so far
-      level[2 * o] = i >= 0 ? mine[i] : j >= 0 ? mine[j] : 0.0;
-      level[2 * o + 1] = 0.0;
+      level[2 * o + kOffset] = i >= 0 ? mine[i] : j >= 0 ? mine[j] : 0.0;
+      level[2 * o + kGap] = 0.0;
       return;
     }
     const double most = mine[i], least = mine[j];
-    level[2 * o] = (most + least) / 2, level[2 * o + 1] = most - least;
+    level[2 * o + kOffset] = (most + least) / 2, level[2 * o + kGap] = most - least;
     bool lost = false;
-    for (int64_t q = end[2] - 1; q >= 0; --q) {
+    for (int64_t q = end[kZeros] - 1; q >= 0; --q) {
       const int64_t s = zeros[o * cap + q], at = o * cap + s;
       const bool at_zero = alpha[at] == 0, goes = at_zero && (sign[at] < 0 ? mine[s] >= most : mine[s] <= least);
       if (at_zero && !goes) continue;
       listed[at] = 0;
-      zeros[o * cap + q] = zeros[o * cap + --end[2]];
+      zeros[o * cap + q] = zeros[o * cap + --end[kZeros]];
       if (!goes) continue;
       sign[at] = 0, up[at] = -kInf, down[at] = kInf;
       lost |= s == i || s == j;
@@ -186,6 +194,8 @@ template <class T> struct Lasvm {
     if (lost) choose(o);
   }
 };
+
+enum Stage : int64_t { kTakeSlot = 0, kInsert = 1, kProcess = 2, kReprocess = 3 };
 
 // A chunk, from where `position` is: the example, the output, what is next of it (0: its slot, 1: its
 // place among the kept, 2: PROCESS, 3: REPROCESS), and its slot. y (b, c), NaN where an output does not
@@ -199,47 +209,47 @@ int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const in
   const int64_t c = m.outputs;
   int64_t &example = position[0], &o = position[1], &next = position[2], &s = position[3];
   while (example < m.b && work > 0) {
-    if (next == 0) {
+    if (next == kTakeSlot) {
       s = at[example];
       const bool kept = s >= 0 && m.row_id[s] == row_ids[example];
       if (!kept) s = m.take(example, row_ids[example], C[example]);
       if (kept && m.place[s] < 0) m.place[s] = example, m.slot[example] = s;
       ++m.refs[s];  // while it is its turn
-      o = 0, next = 1;
+      o = 0, next = kInsert;
     }
-    for (; o < c; ++o, next = 1) {
+    for (; o < c; ++o, next = kInsert) {
       const double target = y[example * c + o];
       double &step = steps[example * c + o], &f = F[example * c + o];
       const int64_t* end = m.ends + 3 * o;
       work -= 3 * m.width();
-      if (next == 1) {
+      if (next == kInsert) {
         step = f = 0;
         if (target != target) continue;
         if (m.sign[o * m.cap + s] == 0) {
           f = m.insert(o, example, s, target);
-          next = 2;
+          next = kProcess;
         } else {
-          f = target - m.g[o * m.cap + s] + m.level[2 * o];
-          next = 3;
+          f = target - m.g[o * m.cap + s] + m.level[2 * o + Lasvm<T>::kOffset];
+          next = kReprocess;
         }
         counts[0] += target * f <= 0;
       }
-      if (next == 2) {
-        const int64_t i = target > 0 ? s : end[0], j = target > 0 ? end[1] : s;
+      if (next == kProcess) {
+        const int64_t i = target > 0 ? s : end[Lasvm<T>::kTop], j = target > 0 ? end[Lasvm<T>::kBottom] : s;
         if (i >= 0 && j >= 0 && m.g[o * m.cap + i] - m.g[o * m.cap + j] > 0) {
           const int64_t need = m.step(o, i, j, &step);
           if (need >= 0) return need;
           counts[1] += step != 0;
           step *= target;
         }
-        next = 3;
+        next = kReprocess;
       }
       double length;
       const int64_t need = m.reprocess(o, &length);
       if (need >= 0) return need;
     }
     m.release(s);
-    ++example, next = 0;
+    ++example, next = kTakeSlot;
   }
   return -1;
 }
@@ -260,7 +270,7 @@ template <class T> int64_t lasvm_finish(const Lasvm<T>& m, int64_t* position, in
 template <class T> void lasvm_end_chunk(const Lasvm<T>& m, int64_t places, int threads) {
   constexpr int64_t kPlaces = 64;
   const int64_t count = places - m.area;
-  if (count * m.tally[2] < 1 << 18) threads = 1;
+  if (count * m.n_columns() < 1 << 18) threads = 1;
   in_parallel((count + kPlaces - 1) / kPlaces, threads, [&](int64_t turn, int) {
     const int64_t first = m.area + turn * kPlaces, end = first + kPlaces < places ? first + kPlaces : places;
     for (int64_t p = first; p < end; ++p)
