@@ -1,4 +1,5 @@
-// Arrays as they come from Python.
+// Arrays as they come from Python: In is read only, Out is written; contiguous unless a block. The names that
+// Python sees, of functions and of their arguments, are those of onkel/_core/_native.pyi.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

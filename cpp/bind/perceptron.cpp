@@ -14,8 +14,8 @@ template <class T> void bind_passes(nb::module_& m) {
         return onkel::perceptron_pass(K.data(), place.data(), first, int64_t(y.shape(0)), int64_t(y.shape(1)), y.data(),
                                       w.data(), bias, F.data(), steps.data(), sq_norms.data());
       },
-      "K"_a.noconvert(), "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "w"_a.noconvert(), "bias"_a, "F"_a.noconvert(), "steps"_a.noconvert(),
-      "squared"_a.noconvert());
+      "K"_a.noconvert(), "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "w"_a.noconvert(), "bias"_a,
+      "F"_a.noconvert(), "steps"_a.noconvert(), "squared"_a.noconvert());
   m.def(
       "primal_pass",
       [](In1<T> data, std::optional<Indptr> indptr, std::optional<Indices> indices, In2<int8_t> y, In1<double> w,
@@ -34,7 +34,8 @@ template <class T> void bind_passes(nb::module_& m) {
          OutBlock<double> F, int threads) {
         const nb::gil_scoped_release released;
         onkel::add_columns(columns.data(), int64_t(columns.stride(0)), which.data(), int64_t(which.shape(0)),
-                           int64_t(columns.shape(1)), A.data(), int64_t(A.shape(1)), F.data(), int64_t(F.stride(0)), threads);
+                           int64_t(columns.shape(1)), A.data(), int64_t(A.shape(1)), F.data(),
+                           int64_t(F.stride(0)), threads);
       },
       "columns"_a.noconvert(), "which"_a.noconvert(), "A"_a.noconvert(), "F"_a.noconvert(), "threads"_a);
   m.def(

@@ -16,10 +16,9 @@ onkel::Rows<T> csr_rows(const Indptr& indptr, const Indices& indices, const In1<
   return {data.data(), indptr.data(), indices.data(), int64_t(indptr.shape(0)) - 1, d, data_or_null(aux)};
 }
 
-// The right-hand side of products: a kernel and the panels of its support, known once for many calls. The arrays
-// stay those of Python; they are held, so that they live as long.
+// The right-hand side of products: a kernel and the packed support, bound once for many calls.
 template <class T> struct Right {
-  onkel::Job<T> job;  // but for rows and results
+  onkel::Job<T> job;  // without rows and results
   In3<T> panels;
   std::optional<Out1<T>> aux;
   std::optional<Indices> slots, features;
@@ -49,7 +48,7 @@ template <class T> struct Right {
     onkel::run_parallel(now, threads);
   }
 
-  // The values of one dense row.
+  // The kernel values of one dense row.
   void values(const T* x, T* out) const {
     const T aux = onkel::row_aux(job.op, x, job.panels.depth);
     onkel::Job<T> now = job;
@@ -167,8 +166,8 @@ template <class T> void bind_rows(nb::module_& m) {
       [](Indptr indptr, Indices indices, In1<T> data, Out1<double> norms) {
         const nb::gil_scoped_release released;
         for (size_t i = 0; i + 1 < indptr.shape(0); ++i) {
-          const int64_t begin = indptr.data()[i];
-          norms.data()[i] = onkel::squared_norm(data.data() + begin, indices.data() + begin, indptr.data()[i + 1] - begin);
+          const int64_t begin = indptr.data()[i], count = indptr.data()[i + 1] - begin;
+          norms.data()[i] = onkel::squared_norm(data.data() + begin, indices.data() + begin, count);
         }
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "norms"_a.noconvert());

@@ -9,7 +9,8 @@
 namespace onkel { namespace bind {
 namespace {
 
-// Screens one example after another, whose kernel values are in K: screen.h.
+// The screening (screen.h) of one example after another, whose kernel values the caller writes into K. Python knows it
+// as Judge32 and Judge64.
 template <class T> struct Screen {
   onkel::Projection p;
   In2<T> K;
@@ -23,8 +24,8 @@ template <class T> struct Screen {
   Out1<int64_t> counts;
 
   onkel::Screen now() const {
-    return {p, size, int64_t(beta.shape(0)), int64_t(beta.shape(1)), L_inv.data(), norm, beta.data(), data_or_null(deferred),
-            error_bound.data(), counts.data()};
+    return {p, size, int64_t(beta.shape(0)), int64_t(beta.shape(1)), L_inv.data(), norm, beta.data(),
+            data_or_null(deferred), error_bound.data(), counts.data()};
   }
 };
 
@@ -37,7 +38,7 @@ template <class T> void bind_screen(nb::module_& m, const char* name) {
           },
           "kxx"_a, "y"_a.noconvert())
       .def(
-          "score",  // of kernel values K, by the coefficients; NaN where its sign is in error
+          "score",  // by the coefficients; NaN if its sign is not certain
           [](const Screen<T>& s, In2<T> K, double kxx) {
             double F = 0, error = 0;
             onkel::estimate_score(s.now(), K.data(), kxx, &F, &error);
@@ -64,16 +65,17 @@ template <class T> void bind_projection(nb::module_& m) {
   m.def(
       "all_right",
       [](In2<T> K, In2<double> alpha, In2<double> y, Out2<double> F) {
-        return onkel::all_right(K.data(), alpha.data(), int64_t(alpha.shape(0)), int64_t(alpha.shape(1)), y.data(), F.data());
+        return onkel::all_right(K.data(), alpha.data(), int64_t(alpha.shape(0)), int64_t(alpha.shape(1)), y.data(),
+                                F.data());
       },
       "K"_a.noconvert(), "A"_a.noconvert(), "y"_a.noconvert(), "F"_a.noconvert());
   m.def(
       "judge",
       [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> L_inv, double norm,
-         In2<double> beta, std::optional<Out2<double>> deferred, Out1<double> error_bound, Out2<double> F, Out2<double> steps,
-         Out1<int64_t> counts) {
-        return Screen<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, L_inv, norm, beta, deferred, error_bound, F, steps,
-                        counts};
+         In2<double> beta, std::optional<Out2<double>> deferred, Out1<double> error_bound, Out2<double> F,
+         Out2<double> steps, Out1<int64_t> counts) {
+        return Screen<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, L_inv, norm, beta, deferred,
+                         error_bound, F, steps, counts};
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,
       "B"_a.noconvert(), "waiting"_a.noconvert().none(), "behind"_a.noconvert(), "F"_a.noconvert(),
@@ -106,7 +108,8 @@ void bind_projectron(nb::module_& m) {
       "coefficients",
       [](In2<double> L, In2<double> beta, Out2<double> alpha) {
         const nb::gil_scoped_release released;
-        onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(alpha.shape(1)), beta.data(), int64_t(alpha.shape(0)), alpha.data());
+        onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(alpha.shape(1)), beta.data(),
+                            int64_t(alpha.shape(0)), alpha.data());
       },
       "L"_a.noconvert(), "B"_a.noconvert(), "A"_a.noconvert());
   m.def(

@@ -1,25 +1,28 @@
-// The support vector machine that learns online, LASVM.             Bordes, Ertekin, Weston, Bottou 2005
+// LASVM, the support vector machine that learns online.             Bordes, Ertekin, Weston and Bottou 2005
 //
-//   min  1/2 a'Ka - y'a      low_s <= a_s <= high_s,   sum a = 0,   low_s = min(0, C_s y_s),  high_s = max(0, C_s y_s)
+//   min  1/2 a'Ka - y'a      low_s <= a_s <= high_s,  sum a = 0;    low_s = min(0, C_s y_s),  high_s = max(0, C_s y_s)
 //
-// over the examples that are kept. The gradient g_s = y_s - sum_t a_t K_st goes along. A pair (i, j) with
-// a_i < high_i, a_j > low_j and g_i > g_j makes the step
+// over the examples that are kept, with the gradient g_s = y_s - sum_t a_t K_st. A pair (i, j) with a_i < high_i,
+// a_j > low_j and g_i > g_j makes the step
 //
 //   l = min{ (g_i - g_j) / (K_ii + K_jj - 2 K_ij),  high_i - a_i,  a_j - low_j }
 //   a_i += l,   a_j -= l,   g_s -= l (K_is - K_js)
 //
-//   PROCESS    a new example is kept, at a = 0, and makes a step with the best partner there is
-//   REPROCESS  the pair with the largest g_i - g_j makes a step if it is above tau; then those go whose
-//              a is 0 and whose g says that it will stay so; b = (g_i + g_j) / 2
-//   FINISH     REPROCESS until no pair is above tau
+//   PROCESS    keeps a new example, at a = 0, and makes a step with the best partner for it
+//   REPROCESS  makes a step of the pair with the largest g_i - g_j, if that is above tau; then removes the examples
+//              with a = 0 that no pair could move any more; b = (g_i + g_j) / 2
+//   FINISH     repeats REPROCESS until no pair is above tau
 //
-// Kept examples are in slots, and a kernel row is K of one of them with all slots. Rows are in places:
-// the first `area` places are the chunk's, which is learned now, the others are a cache. An example gets
-// its slot at its turn, the first that is free; so nothing depends on how a stream is cut into chunks. Its
-// column is then written to the chunk's rows at once, to a cached row when it is used next, and to all at
-// the end of the chunk. Where a row is not there, a function returns the slot that needs one, to be called
-// again. Outputs, one for each class, share the slots; each keeps what it wants: an example
-// has left its slot when no output keeps it.
+// Given the kernel values of a chunk with itself and with the examples that are kept, targets and C; the results are
+// the scores of each example before it was learned, its step in PROCESS, and a, g and b, updated in place.
+//
+// Slots and places. Kept examples are in slots, and a kernel row holds K of one example with all slots. Kernel rows are
+// in places: the first `area` places hold those of the chunk that is being learned, the others are a cache. When its
+// turn comes, an example gets the first free slot; so the result does not depend on how a stream is cut into chunks.
+// Its column is written to the chunk's rows at once, to a cached row when that is used next, and to all cached rows at
+// the end of the chunk. If a kernel row is missing, a function returns the slot that needs it and is to be called
+// again once the row is there. The outputs, one for each class, share the slots, and each keeps its own examples: a
+// slot becomes free when no output keeps its example.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -46,25 +49,25 @@ template <class T> struct Lasvm {
   static constexpr int kOffset = 0, kGap = 1;              // columns of level
   static constexpr double kInf = std::numeric_limits<double>::infinity();
 
-  int64_t outputs, cap;  // cap: slots there is room for, a multiple of 16
+  int64_t outputs, cap;  // cap: room for slots, a multiple of 16
   double tau;
-  // kernel rows (places, cap): of each place its slot (or -1), when it was used, and how many of the chunk's
-  // columns it has
+  // Kernel rows (places, cap). place (cap): of each slot's row, or -1. Of each place: its slot or -1, the clock when
+  // it was last used, and how many of the chunk's columns it has.
   T* rows;
   int64_t *place, *slot, *used, *done;
   int64_t area;
-  // slots (cap): outputs that keep it, the heap of free ones, which row of the data; C_s and K_ss
+  // Slots (cap): the number of outputs that keep it, the heap of free slots, its row of the data; C_s and K_ss.
   int64_t *refs, *freed, *row_id;
   double *box, *diag;
-  // outputs (c, cap): y_s (0: not kept), 0 or -inf where a_s cannot rise, 0 or +inf where it cannot fall,
-  // and a list of those at 0
+  // Outputs (c, cap): a and g; up is 0, or -inf where a_s = high_s, down 0, or +inf where a_s = low_s; sign is y_s, or
+  // 0 where s is not kept; zeros lists the s with a_s = 0, and listed marks them.
   double *alpha, *g, *up, *down;
   int8_t *sign, *listed;
   int64_t* zeros;
-  int64_t* ends;   // (c, 3): i and j of the largest and the smallest g, or -1, and the length of the list
-  double* level;   // (c, 2): b and g_i - g_j
-  int64_t* tally;  // slots ever used, free ones, columns of the chunk, the clock
-  // the chunk: K with itself (b, b); which of its rows took which slot, in turn (b, 2)
+  int64_t* ends;   // (c, 3): i of the largest g that may rise, j of the smallest that may fall, or -1; length of zeros
+  double* level;   // (c, 2): b, and g_i - g_j
+  int64_t* tally;  // (4): slots ever used, free slots, columns of the chunk, the clock
+  // The chunk: its kernel values with itself (b, b), and a log of which row took which slot, in order (b, 2).
   int64_t b;
   const T* K_chunk;
   int64_t* log;
@@ -77,6 +80,7 @@ template <class T> struct Lasvm {
   // Slots that a loop over one output goes through, whole vectors.
   int64_t width() const { return (n_slots() + 15) / 16 * 16; }
 
+  // The kernel row of a slot, or null if it is missing.
   const T* row(int64_t s) const {
     const int64_t p = place[s];
     if (p < 0) return nullptr;
@@ -85,13 +89,15 @@ template <class T> struct Lasvm {
     return rows + p * cap;
   }
 
+  // Writes the columns of the chunk that a cached row has not got yet.
   void catch_up(int64_t p) const {
     for (int64_t& q = done[p]; q < n_columns(); ++q) {
       const int64_t r = log[2 * q], s = log[2 * q + 1];
-      if (place[s] == r) rows[p * cap + s] = rows[r * cap + slot[p]];  // else it has gone again
+      if (place[s] == r) rows[p * cap + s] = rows[r * cap + slot[p]];  // else the example has left the slot again
     }
   }
 
+  // Puts row r of the chunk into the first free slot, and its column into the chunk's rows.
   int64_t take(int64_t r, int64_t id, double C) const {
     if (n_free() > 0) std::pop_heap(freed, freed + n_free(), std::greater<int64_t>());
     const int64_t s = n_free() > 0 ? freed[--n_free()] : n_slots()++;
@@ -101,6 +107,7 @@ template <class T> struct Lasvm {
     return s;
   }
 
+  // One output less keeps the slot; without any it becomes free.
   void release(int64_t s) const {
     if (--refs[s] > 0) return;
     const int64_t p = place[s];
@@ -110,6 +117,7 @@ template <class T> struct Lasvm {
     std::push_heap(freed, freed + n_free(), std::greater<int64_t>());
   }
 
+  // Brings up, down and zeros in line with alpha and sign.
   void refresh(int64_t o, int64_t s) const {
     const int64_t at = o * cap + s;
     up[at] = sign[at] != 0 && alpha[at] < (sign[at] > 0 ? box[s] : 0.0) ? 0.0 : -kInf;
@@ -119,13 +127,14 @@ template <class T> struct Lasvm {
     listed[at] = 1;
   }
 
+  // Finds the pair with the largest g_i - g_j anew.
   void choose(int64_t o) const { shift_by(o, nullptr, nullptr, 0); }
 
   void shift_by(int64_t o, const T* ki, const T* kj, double step) const {
     shift(g + o * cap, ki, kj, step, up + o * cap, down + o * cap, width(), ends + 3 * o);
   }
 
-  // Example in row r of the chunk, in slot s, at a = 0; its score before.
+  // Output o keeps the example in row r of the chunk, in slot s, at a = 0. Returns its score before.
   double insert(int64_t o, int64_t r, int64_t s, double y) const {
     const double f = weighted(alpha + o * cap, rows + r * cap, width());
     const int64_t at = o * cap + s;
@@ -138,7 +147,7 @@ template <class T> struct Lasvm {
     return f + level[2 * o + kOffset];
   }
 
-  // The step of a pair; -1, or the slot that needs its row.
+  // The step of a pair; *length is l. Returns -1, or the slot whose kernel row is missing.
   int64_t step(int64_t o, int64_t i, int64_t j, double* length) const {
     const T *ki = row(i), *kj = ki ? row(j) : nullptr;
     if (!kj) return ki ? j : i;
@@ -150,13 +159,14 @@ template <class T> struct Lasvm {
     if (l > rise) l = rise;
     if (l > fall) l = fall;
     const double new_i = l == rise ? top : ai + l, new_j = l == fall ? bottom : aj - l;
-    *length = new_i == ai && new_j == aj ? 0.0 : l;  // 0: less than rounding
+    *length = new_i == ai && new_j == aj ? 0.0 : l;  // 0 if lost to rounding
     ai = new_i, aj = new_j;
     refresh(o, i), refresh(o, j);
     shift_by(o, ki, kj, l);
     return -1;
   }
 
+  // REPROCESS of one output. Returns like step.
   int64_t reprocess(int64_t o, double* length) const {
     const int64_t *end = ends + 3 * o, i = end[kTop], j = end[kBottom];
     *length = 0;
@@ -168,6 +178,7 @@ template <class T> struct Lasvm {
     return -1;
   }
 
+  // The second half of REPROCESS: b, and the examples that are no longer kept.
   void evict(int64_t o) const {
     int64_t* end = ends + 3 * o;
     const int64_t i = end[kTop], j = end[kBottom];
@@ -195,14 +206,15 @@ template <class T> struct Lasvm {
   }
 };
 
+// What is next for the example whose turn it is: a slot; a place among those that an output keeps; PROCESS; REPROCESS.
 enum Stage : int64_t { kTakeSlot = 0, kInsert = 1, kProcess = 2, kReprocess = 3 };
 
-// A chunk, from where `position` is: the example, the output, what is next of it (0: its slot, 1: its
-// place among the kept, 2: PROCESS, 3: REPROCESS), and its slot. y (b, c), NaN where an output does not
-// look; C (b); row_ids (b): which rows of the data; at (b): the slot where the row was kept before, or -1.
-// Results: F (b, c) before each was learned, the steps of PROCESS (b, c), both as far as it came; mistakes and
-// steps are added to counts. Returns the slot that needs its row, or -1: at the end of the chunk, or
-// after about `work` entries of gradients.
+// PROCESS and REPROCESS for the examples of a chunk. position (4) says where to start and, on return, where to go on:
+// example, output, stage and slot. Given y (b, c), NaN where an output ignores the example; C (b); row_ids (b), the
+// rows of the data; at (b), the slot where the same row was kept in an earlier epoch, or -1.
+// Results, as far as it came: F (b, c), the scores of each example before it was learned, and steps (b, c), those of
+// PROCESS; the numbers of mistakes and of steps are added to counts[0] and counts[1]. Returns the slot whose kernel row
+// is missing, or -1: at the end of the chunk, or after about `work` entries of gradients.
 template <class T>
 int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const int64_t* row_ids, const int64_t* at,
                    int64_t* position, double* F, double* steps, int64_t* counts, int64_t work) {
@@ -214,7 +226,7 @@ int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const in
       const bool kept = s >= 0 && m.row_id[s] == row_ids[example];
       if (!kept) s = m.take(example, row_ids[example], C[example]);
       if (kept && m.place[s] < 0) m.place[s] = example, m.slot[example] = s;
-      ++m.refs[s];  // while it is its turn
+      ++m.refs[s];  // keeps the slot during its turn
       o = 0, next = kInsert;
     }
     for (; o < c; ++o, next = kInsert) {
@@ -254,7 +266,7 @@ int64_t lasvm_pass(const Lasvm<T>& m, const double* y, const double* C, const in
   return -1;
 }
 
-// FINISH, from output position[0] on; counts its steps in position[1]. Returns as above.
+// FINISH, from output position[0] on; adds its steps to position[1]. Returns like lasvm_pass.
 template <class T> int64_t lasvm_finish(const Lasvm<T>& m, int64_t* position, int64_t work) {
   while (position[0] < m.outputs && work > 0) {
     double length;
@@ -266,7 +278,7 @@ template <class T> int64_t lasvm_finish(const Lasvm<T>& m, int64_t* position, in
   return -1;
 }
 
-// The end of a chunk: the cached rows, in places up to `places`, get its columns.
+// Ends a chunk: writes its columns to all cached rows, those in the places from `area` up to `places`.
 template <class T> void lasvm_end_chunk(const Lasvm<T>& m, int64_t places, int threads) {
   constexpr int64_t kPlaces = 64;
   const int64_t count = places - m.area;

@@ -27,7 +27,7 @@ void project_rows(const double* L, int64_t ld, int64_t m, const T* K, int64_t b,
   const Target& target = current_target();
   const int64_t width = target.solve_rows(), groups = (b + width - 1) / width;
   if (threads > groups) threads = int(groups);
-  std::vector<std::vector<double>> memory;  // allocated here: a thread must not throw
+  std::vector<std::vector<double>> memory;  // allocated here, as a thread must not throw
   for (int i = 0; i < threads; ++i) memory.emplace_back(size_t(m * width));
   in_parallel(groups, threads, [&](int64_t group, int thread) {
     double* z = memory[size_t(thread)].data();

@@ -24,7 +24,7 @@
 //   by beta:   f~ = beta~ . z~     |f~ - f| <= e |beta~| + E (|z~| + e)                                         (2)
 //   by alpha:  f~ = alpha~ . k     |f~ - f| <= 2 E sqrt(k(x, x)) + (E' + 1e-10 |alpha~|) |k|                    (3)
 //
-//     E bounds |beta~ - beta|, and E' the rounding of the sum of L_inv' z~ in alpha~. A deferred step s adds to them
+//     E bounds |beta~ - beta|, and E' the rounding errors of L_inv' z~ in alpha~. A deferred step s adds to them
 //       E += |s| e,    E' += |s| ((m / 4 + 16) u ||L_inv|| |z~| + m^2 FLT_MIN).
 //     (2) splits beta~ . z~ - beta . z = beta~ . (z~ - z) + (beta~ - beta) . z. In (3) an error d of beta~ is an error
 //     L_inv' d of alpha~ and (L_inv' d) . k = d . z of the score, with |z| <= sqrt(k(x, x)) for a psd kernel; the
@@ -34,8 +34,9 @@
 //
 // Errors of double precision, in L_inv and in the exact z alike, are not counted in (1) and (2): they are at most
 // m 2^-53 ||L|| ||L_inv|| relative to ||L_inv|| |k|, so below 3 % of e each if ||L|| ||L_inv|| < 1e6, which the caller
-// ensures. In (3) 1e-10 stands for those of alpha; it is an allowance, not a worst case, for ||L|| ||L_inv|| < 1e4,
-// which the caller ensures there. If k overflows a float, e is infinite or NaN and the outcome kUndecided.
+// ensures. In (3) 1e-10 |alpha~| |k| stands for those of alpha, where the caller ensures ||L|| ||L_inv|| < 1e4: it is
+// an allowance, as the worst case m 2^-53 1e4 is larger from m = 91 on. If k overflows a float, e is infinite or NaN,
+// and nothing is decided by it.
 //
 // Rounding of sums and triangular systems: Higham 2002, Accuracy and Stability of Numerical Algorithms, ch. 3 and 8.
 #pragma once

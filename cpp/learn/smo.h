@@ -1,17 +1,17 @@
-// Steps of the dual of a support vector machine, on one block of its variables.
+// The dual of a support vector machine, on one block of its variables.
 //
 //   min  1/2 b'Kb - z'b      low_i <= b_i <= high_i,  sum b fixed
 //
-// Given K (q, q), a feasible b and v = z - Kb, which may count variables outside the block as well;
-// updates b and v in place. With b_i = y_i a_i and z = y this is the dual of the C-SVM; regression
-// and one class differ in z, low and high only (smo.py).
+// Given K (q, q), a feasible b and v = z - Kb, which may include variables outside the block; updates b and v in place.
+// With b_i = y_i a_i and z = y this is the dual of the C-SVM; regression and one-class differ only in z, low and high
+// (the Python module that calls this says how).
 //
-// v_i is the slope of the objective along b_i, downwards. A pair may move where b_i can grow, b_j can
-// shrink and v_i > v_j; at the solution none may. A step takes the i of the largest v, and the j that
-// lowers the objective most, (v_i - v_j)^2 / (K_ii + K_jj - 2 K_ij).     Fan, Chen and Lin 2005, WSS 2
+// v is the negative gradient of the objective. A pair (i, j) may move if b_i can grow, b_j can shrink and v_i > v_j; at
+// the solution no pair may. A step takes the i with the largest v, and the j that lowers the objective most, by
+// (v_i - v_j)^2 / (K_ii + K_jj - 2 K_ij).     Fan, Chen and Lin 2005, WSS 2
 //
-// The loops have no branches: each variable has its v twice, in `up`, -inf where b cannot grow, and in
-// `down`, +inf where it cannot shrink.
+// To keep branches out of the loops, each v is stored twice: in `up`, -inf if b cannot grow, and in `down`, +inf if it
+// cannot shrink.
 #pragma once
 #include "product/simd.h"
 #include "target/target.h"
@@ -19,9 +19,9 @@
 namespace onkel { namespace ONKEL_TARGET {
 
 constexpr double kInfinity = __builtin_inf();
-constexpr double kSteep = 1e-4;  // of the largest difference of slopes: a pair with less is no choice
+constexpr double kSteep = 1e-4;  // a partner must have this part of the largest difference of slopes
 
-// Values of K as floats, a vector of them.
+// A vector of values of K, as floats.
 ONKEL_INLINE Simd<float>::V load_narrow(const float* p) { return load(p); }
 ONKEL_INLINE Simd<float>::V load_narrow(const double* p) {
   const Half halves[2] = {narrow(load(p)), narrow(load(p + kLanes<double>))};
@@ -30,12 +30,12 @@ ONKEL_INLINE Simd<float>::V load_narrow(const double* p) {
   return v;
 }
 
-template <class T> struct Found {  // the best of a search: how good, and where
+template <class T> struct Found {  // the best value of a search, and its index
   T value;
   int64_t at;
 };
 
-// The largest of many numbers, by searches side by side, so that none waits for the last comparison.
+// The largest of many numbers, by several searches side by side, so that comparisons do not wait for each other.
 constexpr int kSearches = 4;
 template <class T> struct Search {
   typename Simd<T>::V value[kSearches];
@@ -54,7 +54,7 @@ template <class T> struct Search {
     at[s] = pick(better, here, at[s]);
     here += kLanes<T>;
   }
-  Found<T> best() const {  // of equals the last, as LIBSVM has it
+  Found<T> best() const {  // the last of equal values, as in LIBSVM
     Found<T> found = {T(-kInfinity), -1};
     for (int s = 0; s < kSearches; ++s)
       for (int l = 0; l < kLanes<T>; ++l)
@@ -71,7 +71,7 @@ struct Slopes {  // the largest v that can grow, and the least that can shrink
   double bottom;
 };
 
-// v -= step (K_i - K_j), and the slopes after it; `rough` is down - centre in float, precise near the centre.
+// v -= step (K_i - K_j); returns the slopes after it. rough = down - centre in float, which is precise near the centre.
 template <class T>
 static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double* up, double* down, double centre,
                      float* rough) {
@@ -100,7 +100,7 @@ static Slopes follow(int64_t room, double step, const T* Ki, const T* Kj, double
   return slopes;
 }
 
-// The partner of i that lowers the objective most; vi counts from the centre. Floats are good enough to choose by.
+// The partner of i that lowers the objective most; vi is relative to the centre. Single precision suffices to choose.
 template <class T>
 static int64_t partner(int64_t room, float vi, float Kii, const T* Ki, const float* diagonal, const float* rough) {
   typedef Simd<float>::V V;
@@ -118,7 +118,7 @@ static int64_t partner(int64_t room, float vi, float Kii, const T* Ki, const flo
   return most.best().at;
 }
 
-// v of a variable; one that can neither grow nor shrink has none.
+// v of a variable that can grow or shrink; the others have none.
 ONKEL_INLINE double slope_of(const Block& block, int64_t i) {
   return block.b[i] < block.high[i] ? block.up[i] : block.down[i];
 }
@@ -139,8 +139,8 @@ template <class T> static void open_block(const Block& block, const T* K, int64_
   }
 }
 
-// Pair steps until max v - min v <= tol over what may move, at most `most`; returns their number and,
-// in `gap`, max v - min v.
+// Pair steps until max v - min v <= tol over the variables that may move, at most `most`. Returns the number of steps;
+// gap gets max v - min v.
 template <class T> static int64_t pair_steps(const T* K, const Block& block, double tol, int64_t most, double* gap) {
   const int64_t room = (block.q + kBlockStep - 1) / kBlockStep * kBlockStep, ld = block.ld;
   open_block(block, K, room);
@@ -154,13 +154,13 @@ template <class T> static int64_t pair_steps(const T* K, const Block& block, dou
     const T* Ki = K + i * ld;
     const double vi = slopes.top.value;
     int64_t j = partner(room, float(vi - centre), block.diagonal[i], Ki, block.diagonal, block.rough);
-    if (j < 0 || !(vi - block.down[j] > kSteep * *gap))  // beyond float: the steepest one will do
+    if (j < 0 || !(vi - block.down[j] > kSteep * *gap))  // too fine for floats: take the steepest
       for (j = 0; block.down[j] != slopes.bottom;) ++j;
     const double vj = block.down[j];
     const double curve = double(Ki[i]) + double(K[j * ld + j]) - 2 * double(Ki[j]);
     double move = (vi - vj) / (curve > kFlat ? curve : kFlat);
     const double room_i = block.high[i] - block.b[i], room_j = block.b[j] - block.low[j];
-    // set to the bound itself where it is met, so that it is known to be there
+    // at a bound, b is set to it exactly, so that it compares equal
     const bool meets_i = move >= room_i && room_i <= room_j, meets_j = move >= room_j && room_j <= room_i;
     if (meets_i || meets_j) move = meets_i ? room_i : room_j;
     block.b[i] = meets_i ? block.high[i] : block.b[i] + move;
@@ -175,8 +175,7 @@ template <class T> static int64_t pair_steps(const T* K, const Block& block, dou
   return step;
 }
 
-// The same without the constraint on the sum: one variable moves at a time, the one with the largest
-// slope, to where its slope is 0.
+// Without the constraint on the sum: in each step the variable with the largest slope moves to where its slope is 0.
 template <class T> static int64_t single_steps(const T* K, const Block& block, double tol, int64_t most, double* gap) {
   const int64_t ld = block.ld;
   for (int64_t step = 0;; ++step) {

@@ -1,8 +1,8 @@
 // The first stage of the fused product (product.h): a few rows x one panel -> plain sums in a tile buffer.
 //
-// Given rows, dense (packed) or as CSR entries, and packed panels; the result is, for each row r and column j,
+// Given rows, dense and packed or as CSR entries, and packed panels. The result is, for each row r and column j,
 //   start_x[r] + start_z[j] + sum over features k of op(x_rk, z_jk),
-// each accumulated in a register, feature after feature.
+// accumulated in registers, feature after feature.
 #pragma once
 #include "product/simd.h"
 #include "product/types.h"
@@ -12,7 +12,7 @@ namespace onkel { namespace ONKEL_TARGET {
 constexpr int64_t kSparseBlock = 64;  // CSR rows that are summed before they are finished: in the first-level cache
 constexpr int64_t kAhead = 800;       // entries between the one that is read and the one that is prefetched
 
-// One more feature: of a row, x in every lane, and of a vector of columns z.
+// Adds one feature to the sums: of a row, x in every lane, and of a vector of columns, z.
 template <class T, Op kOp, class V = typename Simd<T>::V> ONKEL_INLINE V meet(V sum, V x, V z) {
   if (kOp == Op::kManhattan) return sum + magnitude(x - z);
   if (kOp == Op::kDirect) {
@@ -27,8 +27,7 @@ template <class T, Op kOp, class V = typename Simd<T>::V> ONKEL_INLINE V meet(V 
   return sum + x * z;
 }
 
-// buffer[r][j] = start_x[r] + start_z[j] + sum_k op(a[k][r], b[k][j]) for kCount rows; a is packed
-// kRows wide.
+// buffer[r][j] = start_x[r] + start_z[j] + sum_k op(a[k][r], b[k][j]) for kCount rows; a is packed, kRows wide.
 template <class T, Op kOp, int kCount>
 static void accumulate_dense(int64_t depth, const T* a, const T* b, const T* start_x, const T* start_z, T* buffer) {
   typedef typename Simd<T>::V V;
@@ -59,9 +58,9 @@ static void accumulate_dense(int64_t depth, const T* a, const T* b, const T* sta
   }
 }
 
-// buffer[q][r][j] for kCount sparse rows against kAbreast panels, `apart` values from one to the next; the
-// entries (panel row, value) of row r are from starts[r] to starts[r + 1].
-// Only for ops where a zero adds nothing: kDot..kCosine, kMin.
+// buffer[q][r][j], the same for kCount CSR rows and kAbreast panels, which lie `apart` values from each other. Row r
+// has the entries e = starts[r] .. starts[r + 1] - 1, each with its panel row slots[e] and its value x[e].
+// Only for ops to which a zero adds nothing: kDot, kDistance, kCosine, kMin.
 template <class T, Op kOp, int kCount, int kAbreast>
 static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const T* x, const T* b, int64_t apart,
                               const T* start_x, const T* start_z, T* buffer) {
@@ -86,7 +85,7 @@ static void accumulate_sparse(const int64_t* starts, const int32_t* slots, const
     together = count < together ? count : together;
   }
   for (int64_t e = 0; e < together; ++e) {
-    if (e % 16 == 0)  // memory is asked early for the rows to come
+    if (e % 16 == 0)  // prefetch the entries of the rows to come
 #pragma GCC unroll 4
       for (int r = 0; r < kCount; ++r) {
         __builtin_prefetch(x + starts[r] + e + kAhead, 0, 2);

@@ -1,20 +1,22 @@
-// The second stage of the fused product (product.h): the sums in a tile buffer -> kernel values, where they belong.
+// The second stage of the fused product (product.h): sums in a tile buffer -> kernel values -> scores or Gram block.
 //
-// Given a tile of sums from accumulate.h; distances that lost their digits are computed again, the kernel's map is
-// applied, and the values are added to the scores with their weights, stored as a Gram block, or left in the buffer.
+// Given a tile of sums from accumulate.h. Distances that suffered from cancellation are computed again (repair), the
+// kernel's map is applied, and the values are multiplied by their weights and added to the scores, or stored in a Gram
+// block, or left in the buffer.
 #pragma once
 #include "product/maps.h"
 
 namespace onkel { namespace ONKEL_TARGET {
 
-// A distance whose square is less than this part of |x|^2 + |z|^2 has lost too many digits
-// in the subtraction: the error of the kernel stays under about 1e-5 and 1e-11.
+// A squared distance below this part of |x|^2 + |z|^2 has lost too many digits by cancellation and is repaired; the
+// error of a kernel value then stays below about 1e-5 in float32 and 1e-11 in float64.
 template <class T> constexpr T kNear = sizeof(T) == 4 ? T(1) / 128 : T(1) / 8192;
 
 // ---------------------------------------------------------------- repair
 
-// out[j] = |x - z_j|^2 over a panel, taken feature by feature in order.
-template <class T> static void exact_distances(const Rows<T>& rows, int64_t i, const Panels<T>& panels, const T* b, T* out) {
+// out[j] = |x - z_j|^2 over a panel, summed directly, feature by feature in order.
+template <class T>
+static void exact_distances(const Rows<T>& rows, int64_t i, const Panels<T>& panels, const T* b, T* out) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
   V sum[kPer];
@@ -41,11 +43,11 @@ template <class T> static void exact_distances(const Rows<T>& rows, int64_t i, c
   for (int v = 0; v < kPer; ++v) store(out + v * kLanes<T>, sum[v]);
 }
 
-// Takes again those of a row's distances that lost their digits. Where rows and support are the same points, one of
-// them is the row's distance to itself, which is 0, and most often there is no other.
+// Computes again those of a row's distances that lost their digits. If rows and support are the same points, one of
+// them is the row's distance to itself, which is 0, and usually it is the only one.
 template <class T>
-static __attribute__((noinline)) void repair_row(const Job<T>& job, int64_t i, int64_t column, T start_x, const T* start_z,
-                                                 T* values) {
+static __attribute__((noinline)) void repair_row(const Job<T>& job, int64_t i, int64_t column, T start_x,
+                                                 const T* start_z, T* values) {
   const int64_t itself = job.below ? i - column : -1;
   bool lost[kPanel<T>], others = itself < 0 || itself >= kPanel<T>;
   for (int j = 0; j < kPanel<T>; ++j) {
@@ -64,7 +66,7 @@ static __attribute__((noinline)) void repair_row(const Job<T>& job, int64_t i, i
 
 // ---------------------------------------------------------------- finish
 
-template <class T> struct Tile {  // rows x one panel, summed and waiting in the buffer
+template <class T> struct Tile {  // the sums of a few rows and one panel
   T* buffer;            // (rows, kPanel)
   int64_t first, rows;  // rows of the job
   int64_t panel;
@@ -72,11 +74,11 @@ template <class T> struct Tile {  // rows x one panel, summed and waiting in the
   T* sums;              // (rows, c, kLanes): the lanes' sums of the scores
 };
 
-// Summed with the weights of one output; stored by rows; or left in the buffer, to be summed with those of
-// several outputs, or stored by columns.
+// What becomes of the values: added to the one score of each row; stored by rows; or left in the buffer, to be added to
+// several scores or stored by columns.
 enum class Mode { kOneScore, kGram, kInPlace };
 
-// Applies the map to the tile and adds it to the sums, stores it, or leaves it where it is.
+// Repairs the tile, applies the map, and does with the values what the mode says.
 template <class T, Op kOp, class Function, Mode kMode> static void finish_as(const Job<T>& job, const Tile<T>& tile) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;
@@ -120,7 +122,7 @@ template <class T, Op kOp, class Function, Mode kMode> static void finish_as(con
   }
 }
 
-// sums[r][o] += buffer[r] * the weights of output o, for a tile of kAbreast panels: buffers lie `apart`.
+// sums[r][o] += buffer[r] * weights of output o, for the tiles of kAbreast panels, whose buffers lie `apart`.
 template <class T, int kAbreast> static void add_weighted(const Job<T>& job, const Tile<T>& tile, int64_t apart) {
   typedef typename Simd<T>::V V;
   constexpr int kPer = kPanel<T> / kLanes<T>;

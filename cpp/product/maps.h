@@ -1,11 +1,10 @@
 // The scalar map of each kernel, written once, on vectors of either precision.
 //
-// A map sees t = sum over features of Op (types.h), and for distances t = -|x - z|^2 / 2.
-// exp, log2 and tanh are short polynomials. exp: at most 2 ulp at its rounded argument in
-// float32, 1e-13 relative in float64 (the argument's own rounding dominates there); results
-// over the largest number are inf, NaN stays NaN. Under the smallest normal number float32 gives 0;
-// so does float64, but for decaying kernels, where far points keep their subnormal values: the sign
-// of a score may hang on them.
+// Given t, the sum over features of Op (types.h), for distances t = -|x - z|^2 / 2; the result is the kernel value.
+// exp, log2 and tanh are short polynomials. The error of exp is at most 2 ulp at its rounded argument in float32, and
+// 1e-13 relative in float64 (where the rounding of the argument dominates). Overflow gives inf, and NaN stays NaN.
+// Below the smallest normal number float32 gives 0; so does float64, except in decaying kernels, where distant points
+// keep their subnormal values, because the sign of a score may depend on them.
 // The coefficients interpolate at Chebyshev nodes, which is within a factor 2 of minimax.
 #pragma once
 #include "product/types.h"
@@ -53,7 +52,7 @@ template <class T, int N> ONKEL_INLINE typename Simd<T>::V horner(const T (&c)[N
 }
 
 // 2^t for normal 2^t. With n = round(t) and f = t - n in [-1/2, 1/2]:
-// 2^t = 2^n (1 + f q(f)), exactly 1 at 0. Elsewhere anything; the callers pick.
+// 2^t = 2^n (1 + f q(f)), exactly 1 at 0. For other t the result is undefined, and callers replace it.
 template <class T> ONKEL_INLINE typename Simd<T>::V exp2_inside(typename Simd<T>::V t) {
   typedef Constants<T> C;
   typedef typename Simd<T>::V V;
@@ -69,7 +68,7 @@ template <class T> ONKEL_INLINE typename Simd<T>::V exp2v(typename Simd<T>::V t)
   return pick(t >= C::kHighest, splat(T(__builtin_inf())), pick(t != t, t, y));
 }
 
-// 2^t for t <= 0, the case of every kernel that decays.
+// 2^t for t <= 0, as in every decaying kernel.
 template <class T> ONKEL_INLINE typename Simd<T>::V exp2_decay(typename Simd<T>::V t) {
   typedef typename Simd<T>::V V;
   const V lowest = splat(Constants<T>::kLowest);
@@ -111,8 +110,8 @@ template <class V> ONKEL_INLINE V power(V base, int64_t degree) {
   }
 }
 
-// ---- the maps. Each is made from params (types.h, Map) and applied to vectors of t >= 0
-// ---- sums, dots, or squared distances; kDistance's t arrives as -|x - z|^2 / 2 <= 0.
+// ---------------------------------------------------------------- the maps
+// Each is made from params (types.h, Map) and applied to vectors of sums t.
 
 template <class T> struct IdentityMap {
   typedef typename Simd<T>::V V;

@@ -1,4 +1,5 @@
-// Getting rows ready: panels, weights, norms, and dense rows to CSR.
+// Prepares the two sides of a product (types.h): packs support vectors and coefficients into panels, computes norms,
+// and turns dense rows into CSR.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -23,14 +24,14 @@ template <class T> void pack_dense(const T* S, int64_t m, int64_t d, T* panels) 
   }
 }
 
-// One row into its place among rows and in their panels.
+// Writes one row over row `place` of dense rows and of their panels.
 template <class T> void place_row(const T* x, int64_t d, int64_t place, T* rows, T* panels) {
   constexpr int64_t P = kPanel<T>;
   T* column = panels + place / P * P * d + place % P;
   for (int64_t k = 0; k < d; ++k) rows[place * d + k] = column[k * P] = x[k];
 }
 
-// The same as pack_dense from CSR rows; slots (or null) says which panel row holds a feature.
+// pack_dense for CSR rows; slots[k] is the panel row of feature k, or null if that is k.
 template <class T>
 void pack_csr(const int64_t* indptr, const int32_t* indices, const T* data, int64_t m, int64_t depth,
               const int32_t* slots, T* panels) {
@@ -43,7 +44,7 @@ void pack_csr(const int64_t* indptr, const int32_t* indices, const T* data, int6
   }
 }
 
-// Rows chosen[begin .. end) of CSR rows to their places; out_indptr is already there.
+// Copies rows chosen[begin .. end) of CSR rows; out_indptr is given.
 template <class T>
 void take_csr(const int64_t* indptr, const int32_t* indices, const T* data, const int64_t* chosen, int64_t begin,
               int64_t end, const int64_t* out_indptr, int32_t* out_indices, T* out_data) {
@@ -67,8 +68,8 @@ template <class T> void pack_weights(const double* A, int64_t m, int64_t c, T* p
       for (int64_t o = 0; o < c; ++o) packed[o * P + j] = first + j < m ? T(A[(first + j) * c + o]) : T(0);
 }
 
-// |x|^2 in float64. Feature k goes to sum k % 8, from dense rows and from CSR (indices not
-// null) alike, so that both give the same bits and the compiler can use vectors.
+// |x|^2 in float64. Feature k is added to sum k % 8, for dense rows and CSR (indices not null) alike, so that both give
+// the same bits and the compiler can use vectors.
 template <class T> double squared_norm(const T* x, const int32_t* indices, int64_t count) {
   double sums[8] = {};
   if (indices) {
@@ -82,7 +83,7 @@ template <class T> double squared_norm(const T* x, const int32_t* indices, int64
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// What the op needs of a dense row by itself: types.h, Rows.
+// The aux of one dense row: types.h, Rows.
 template <class T> T row_aux(Op op, const T* x, int64_t d) {
   if (op != Op::kDistance && op != Op::kCosine) return T(0);
   const double norm = squared_norm(x, nullptr, d);
@@ -102,8 +103,8 @@ template <class T> int64_t count_nonzeros(const T* x, int64_t count) {
   return found;
 }
 
-// The non-zeros of a dense row, in order. Writes without branching: one entry past the last
-// may be touched, so the arrays have room for it.
+// The non-zeros of a dense row, in order. Entries are written without branching, also one after the last, for which the
+// arrays must have room.
 template <class T> void compress_row(const T* x, int64_t d, int32_t* indices, T* data) {
   int64_t at = 0;
   for (int64_t k = 0; k < d; ++k) {

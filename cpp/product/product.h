@@ -8,24 +8,21 @@
 //     for each panel of support vectors, or with CSR rows for kSparsePanels abreast
 //       for each few rows of the chunk, with CSR for kSparseBlock of them
 //         accumulate -> buffer          dense: kRows x panel; CSR: kSparseRows x panels at a time
-//         repair     distances that lost their digits are taken again, directly
-//         finish     map, then += weights of one output, or store,
-//                    or leave in the buffer for the weights of several, or to store by columns
+//         repair     distances that lost their digits are computed again, directly
+//         finish     map, then add to the score of one output, or store by rows,
+//                    or leave in the buffer, for the scores of several or to store by columns
 //
-// Two promises rest on how the sums are made. Each value is one chain of fused
-// multiply-adds in feature order, started from the rows' own norms: it depends on nothing
-// but its two rows, and as adding 0 changes nothing, a sparse row gives the same bits as a
-// dense one. Scores add up in lanes over kFlush panels, counted from the first support
-// vector, and then go to float64: they do not depend on tile sizes or threads, and no
-// float32 sum is longer than 32 terms.
+// The order of the sums makes two promises. Each value is one chain of fused multiply-adds in feature order, started
+// from the norms of its two rows: it depends on nothing else, and as adding 0 changes nothing, a sparse row gives the
+// same bits as a dense one. Scores are summed in lanes over kFlush panels, counted from the first support vector, and
+// then added in float64: they depend neither on tile sizes nor on threads, and no float32 sum has more than 32 terms.
 #pragma once
 #include "product/accumulate.h"
 #include "product/finish.h"
 
 namespace onkel { namespace ONKEL_TARGET {
 
-// Panels between two moves of the lanes' sums to float64; a lane gets kPanel / kLanes terms
-// of each panel, hence 32 terms.
+// Panels after which the lanes' sums are moved to float64. A lane gets kPanel / kLanes terms of each panel, hence 32.
 constexpr int64_t kFlush = 32 * kBytes / kPanelBytes;
 static_assert(kFlush % kSparsePanels == 0, "panels abreast are moved together");
 // Rows of a chunk: about 256 kB packed.
@@ -45,7 +42,7 @@ template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, 
     }
 }
 
-// Panels that the rows up to `last` meet.
+// Panels that the rows up to `last` need.
 template <class T> static int64_t panels_before(const Job<T>& job, int64_t last) {
   const int64_t columns = job.below && last < job.panels.m ? last : job.panels.m;
   return (columns + kPanel<T> - 1) / kPanel<T>;
@@ -59,8 +56,8 @@ template <class T> static int64_t chunk_rows(const Job<T>& job) {
   return kRows * (tiles < 1 ? 1 : tiles);
 }
 
-// Rows of one turn of a thread: at most a chunk, less where there are few, as threads start one after the other;
-// and such that all threads get as many turns.
+// Rows that a thread takes at a time: at most a chunk, fewer if there are few rows, because threads start one after
+// the other, and such that all threads get equally many turns.
 template <class T> static int64_t share_rows(const Job<T>& job, int64_t threads) {
   const bool few = job.rows.indptr && job.rows.n < 32 * kSparseChunk;
   const int64_t most = few ? kSparseBlock : chunk_rows(job), unit = job.rows.indptr ? kSparseRows : kRows;
@@ -69,9 +66,9 @@ template <class T> static int64_t share_rows(const Job<T>& job, int64_t threads)
   return share < most ? share : most;
 }
 
-// The thread's memory: [sums of a chunk | packed rows | aux | zeros | tile buffer]; sparse: slots, values.
+// The scratch of a thread: sums of a chunk, packed rows (for CSR: starts, slots and values), aux, zeros, tile buffer.
 constexpr int64_t round64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-// The most non-zeros of a sparse chunk, wherever it begins: it lies within two windows of its length.
+// The most non-zeros that a chunk of CSR rows can have, wherever it begins: it lies within two windows of its length.
 template <class T> static int64_t widest_rows(const Job<T>& job) {
   int64_t widest = 0;
   const int64_t step = chunk_rows(job), n = job.rows.n;
@@ -155,7 +152,7 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
         const T* start_x = distance ? aux + r : zeros;
         if (rows > kRows / 4)
           sum(d, packed + r * d, b, start_x, start_z, buffer);
-        else  // few rows: a whole tile would compute mostly padding
+        else  // few rows: a whole tile would mostly compute padding
           for (int64_t l = 0; l < rows; ++l)
             sum_one(d, packed + r * d + l, b, start_x + (distance ? l : 0), start_z, buffer + l * kPanel<T>);
         const Tile<T> tile{buffer, i, rows, p, aux + r, sums + r * job.c * kLanes<T>};
@@ -168,7 +165,7 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
   }
 }
 
-// The chunk's entries that meet a held feature, row after row.
+// The entries of the chunk whose feature is in the panels, row after row.
 template <class T>
 static void gather_entries(const Job<T>& job, int64_t first, int64_t last, int64_t* starts, int32_t* slots, T* x) {
   int64_t count = 0;
@@ -193,7 +190,8 @@ static void sum_sparse(int64_t rows, const int64_t* starts, const int32_t* slots
     accumulate_sparse<T, kOp, kSparseRows, kAbreast>(starts + r, slots, x, b, apart, start_x + r, start_z,
                                                   buffer + r * kPanel<T>);
   for (; r < rows; ++r)
-    accumulate_sparse<T, kOp, 1, kAbreast>(starts + r, slots, x, b, apart, start_x + r, start_z, buffer + r * kPanel<T>);
+    accumulate_sparse<T, kOp, 1, kAbreast>(starts + r, slots, x, b, apart, start_x + r, start_z,
+                                           buffer + r * kPanel<T>);
 }
 
 template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int64_t end, Arena arena) {
@@ -234,8 +232,8 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
       for (int64_t r = 0; r < rows; r += kSparseBlock) {
         const int64_t here = rows - r < kSparseBlock ? rows - r : kSparseBlock;
         T* block_sums = sums + r * job.c * kLanes<T>;
-        (all ? sum_some : sum_one)(here, from + r, slot, value, b, job.panels.depth * kPanel<T>, distance ? aux + r : zeros,
-                                   start_z, buffer);
+        (all ? sum_some : sum_one)(here, from + r, slot, value, b, job.panels.depth * kPanel<T>,
+                                   distance ? aux + r : zeros, start_z, buffer);
         for (int64_t q = 0; q < (all ? kSparsePanels : 1); ++q) {
           const Tile<T> tile{buffer + q * apart, first + r, here, p + q, aux + r, block_sums};
           done(job, tile);

@@ -1,8 +1,8 @@
 // Vectors of the target this file is compiled for, by GCC's and Clang's vector extensions.
 //
-// Everything here lives in namespace onkel::ONKEL_TARGET, and no standard-library code is
-// used: the same source is compiled once per target, and an inline function shared between
-// two targets could be kept by the linker in the copy that the machine cannot run.
+// Everything here lives in namespace onkel::ONKEL_TARGET, and no standard-library code is used. The same source is
+// compiled once per target; of an inline function that two targets share, the linker keeps one copy, which may use
+// instructions that the CPU does not have.
 #pragma once
 #include <cstdint>
 #if defined(__AVX512F__) || defined(__AVX2__) || defined(__SSE2__)
@@ -22,8 +22,8 @@ constexpr int kBytes = 16, kVectors = 4, kRows = 6;
 #else
 constexpr int kBytes = 16, kVectors = 4, kRows = 3;
 #endif
-// Sparse rows and panels that meet together: enough independent sums to hide the latency, and an entry
-// is read once for all panels, as far as there are registers.
+// CSR rows and panels that are multiplied together: enough independent sums to hide the latency, and, as far as
+// there are registers, several panels, so that an entry is read once for all of them.
 constexpr int kSparseRows = kBytes / 16, kSparsePanels = kBytes == 64 ? 2 : 1;
 
 template <class T> struct Simd;
@@ -57,7 +57,7 @@ ONKEL_INLINE Simd<double>::I bits(Simd<double>::V v) { return (Simd<double>::I)v
 ONKEL_INLINE Simd<float>::V value(Simd<float>::I v) { return (Simd<float>::V)v; }
 ONKEL_INLINE Simd<double>::V value(Simd<double>::I v) { return (Simd<double>::V)v; }
 
-// As many floats as a vector has doubles, and the way between the two.
+// As many floats as a vector has doubles, and conversions between the two.
 typedef float Half __attribute__((vector_size(kBytes / 2)));
 #if defined(__AVX512F__)
 ONKEL_INLINE Simd<double>::V widen(Half v) { return (Simd<double>::V)_mm512_cvtps_pd((__m256)v); }

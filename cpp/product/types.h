@@ -1,12 +1,12 @@
-// What the parts of the engine say to each other: plain structs and tables, no code.
+// The description of one product: plain structs, no code.
 //
-// One product is:  rows X (n, d)  x  support S (m, d)  ->  values k(x_i, s_j),
-// either summed with weights A (m, c) into scores, or stored as a Gram block.
+//   rows X (n, d)  x  support S (m, d)  ->  kernel values k(x_i, s_j) = map(sum over features of op(x_ik, s_jk)),
 //
-// The support side is packed once into *panels* of kPanelBytes / sizeof(T) columns:
-// panel p holds, feature after feature, the values of its columns side by side, so that
-// one feature of one row meets a whole panel with a few vector loads. The layout is the
-// same for every SIMD target; only the number of rows a micro-kernel takes differs.
+// summed with coefficients A (m, c) into scores, or stored as a Gram block.
+//
+// The support is packed once into panels of kPanelBytes / sizeof(T) columns: a panel holds, feature after feature, the
+// values of its columns side by side, so that a few vector loads bring one feature of all columns. The layout is
+// the same for every SIMD target; only the number of rows that a micro-kernel takes differs.
 #pragma once
 #include <cstdint>
 
@@ -15,7 +15,7 @@ namespace onkel {
 constexpr int kPanelBytes = 128;
 template <class T> constexpr int kPanel = kPanelBytes / int(sizeof(T));  // 32 float, 16 double
 
-// How two rows meet, feature by feature; the numbers are the border's (see _core/__init__.py).
+// How two rows are combined, feature by feature. The numbers are known to Python (onkel/_core/__init__.py).
 enum class Op : int {
   kDot = 0,       // sum x z
   kDistance = 1,  // sum x z - (|x|^2 + |z|^2) / 2  =  -|x - z|^2 / 2
@@ -23,11 +23,11 @@ enum class Op : int {
   kManhattan = 3, // sum |x - z|
   kChi2 = 4,      // sum (x - z)^2 / (x + z)
   kMin = 5,       // sum min(x, z)
-  kDirect = 6,    // sum -(x - z)^2 / 2: the distance of few features, taken directly
+  kDirect = 6,    // sum -(x - z)^2 / 2: the distance of few features, without cancellation
   kCount = 7
 };
 
-// What is done with the result, element by element.
+// What is applied to the sum, element by element; t is the sum, or |x - z|^2 for distances.
 enum class Map : int {
   kIdentity = 0,           // t
   kPolynomial = 1,         // (gamma t + coef0)^degree
@@ -40,8 +40,8 @@ enum class Map : int {
   kCount = 8
 };
 
-// Rows, dense (data with row stride d) or CSR (indptr not null). `aux` is what Op needs of a
-// row by itself: -|x|^2 / 2 for kDistance, 1 / |x| (0 for a zero row) for kCosine, else null.
+// Rows, dense (data with row stride d) or CSR (indptr not null). aux is what the op needs to know of each row:
+// -|x|^2 / 2 for kDistance, 1 / |x| (0 for a zero row) for kCosine, else null.
 template <class T> struct Rows {
   const T* data;
   const int64_t* indptr;
@@ -50,8 +50,8 @@ template <class T> struct Rows {
   const T* aux;
 };
 
-// The packed support. `features` is null when panel row k is feature k; otherwise the panel
-// holds only the `depth` features that occur, slots[k] is the panel row of feature k, or -1.
+// The packed support. If `features` is null, panel row k is feature k. Otherwise the panels hold only the `depth`
+// features that occur: panel row r is features[r], and slots[k] is the panel row of feature k, or -1.
 template <class T> struct Panels {
   const T* values;  // (ceil(m / kPanel), depth, kPanel)
   int64_t m, depth;
@@ -60,7 +60,7 @@ template <class T> struct Panels {
   const int32_t* features;
 };
 
-// One product: `scores`, or `gram`, or, by_column, both.
+// One product. The result is `scores` or `gram`, or both if by_column.
 template <class T> struct Job {
   Op op;
   Map map;
@@ -74,7 +74,7 @@ template <class T> struct Job {
   T* gram;           // (n, m), written: row i begins at i * ld or, by_column, column j at j * ld
   int64_t ld;
   bool by_column;
-  bool below;        // rows and support are the same points, and values above the diagonal may be anything
+  bool below;        // rows and support are the same points; values above the diagonal are not needed
 };
 
 }  // namespace onkel

@@ -1,13 +1,13 @@
-// Which SIMD target runs: the best that this machine has, or the one that was asked for.
+// Chooses the SIMD target that runs: the best that this CPU supports, unless another one was selected.
 #pragma once
 #include "target/target.h"
 
 namespace onkel {
 
-// Targets that this machine can run, best first; `count` gets their number.
+// The targets that this CPU supports, best first; `count` gets their number.
 const Target* const* targets(int* count);
 
 const Target& current_target();
-bool select_target(const char* name);  // false if this machine cannot run it
+bool select_target(const char* name);  // false if this CPU does not support it
 
 }  // namespace onkel

@@ -1,5 +1,5 @@
-// One SIMD target: this file is compiled once per target, with ONKEL_TARGET its name and the
-// compiler's flags its instructions (CMakeLists.txt). Only the table leaves it.
+// One SIMD target. This file is compiled once per target (CMakeLists.txt): ONKEL_TARGET is its name, and the compiler's
+// flags are its instructions. Only the table `target` has external linkage.
 #include "product/product.h"
 #include "learn/lasvm_simd.h"
 #include "learn/smo.h"
@@ -11,6 +11,7 @@
 
 namespace onkel { namespace ONKEL_TARGET {
 
+// The kernel's map alone, in place; for tests.
 template <class T, class Function> static void apply(const double* params, T* values, int64_t n) {
   const Function map(params);
   alignas(64) T piece[kLanes<T>];

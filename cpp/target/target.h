@@ -1,14 +1,14 @@
-// What a SIMD target offers to the rest of the core: one table of functions, and the plain structs and
-// sizes that its solvers are called with. No code.
+// What a SIMD target offers to the rest of the core: one table of functions, and the plain structs and sizes that
+// they are called with. It holds no code, because target.cpp includes it and is compiled once per target.
 #pragma once
 #include "product/types.h"
 
 namespace onkel {
 
-// A block of the variables of a support vector machine's dual: learn/smo.h. Rows of K lie `ld` values apart,
-// a multiple of kBlockStep, and the scratch holds as many.
+// One block of variables of a support vector machine's dual (learn/smo.h): q variables, K with rows of ld values, a
+// multiple of kBlockStep; the scratch arrays hold ld values each.
 constexpr int64_t kBlockStep = 32;
-constexpr double kFlat = 1e-12;  // least curvature of a step, as in LIBSVM: a flat direction is followed to its end
+constexpr double kFlat = 1e-12;  // least curvature of a step, as in LIBSVM: a flat direction is followed to a bound
 struct Block {
   int64_t q, ld;
   const double *low, *high;
@@ -17,15 +17,15 @@ struct Block {
   float *rough, *diagonal;
 };
 
-// A lower triangle in single precision, in panels of kTriangle rows that lie side by side, column after
-// column: panel g has the columns up to its last row, and begins at triangle_panel(g).
+// A lower triangle in single precision, stored in panels of kTriangle rows. In a panel the rows lie side by side,
+// column after column, up to the column of its last row. Panel g begins at triangle_panel(g).
 constexpr int64_t kTriangle = 16;
-constexpr int64_t kTriangleLanes = 16;  // floats of a vector at most
-constexpr int64_t kEstimateBlock = 16;  // columns that a product with it sums at a time: learn/triangle.h
+constexpr int64_t kTriangleLanes = 16;  // the most floats of a vector, on any target
+constexpr int64_t kEstimateBlock = 16;  // columns summed at a time in a product: learn/triangle.h
 constexpr int64_t triangle_panel(int64_t g) { return g * (g + 1) / 2 * kTriangle * kTriangle; }
 
-// What a SIMD target offers. `work` does rows [begin, end) of a job, with `scratch` of
-// scratch_bytes(job) to itself; share(job, threads) says how many rows a call should take.
+// work computes rows [begin, end) of a job, with scratch of its own of scratch_bytes(job); share(job, threads) is the
+// number of rows that one call should take.
 struct Target {
   const char* name;
   void (*work32)(const Job<float>&, int64_t begin, int64_t end, void* scratch);
@@ -36,7 +36,7 @@ struct Target {
   int64_t (*share64)(const Job<double>&, int64_t threads);
   void (*map32)(Map, const double* params, float* values, int64_t n);    // in place, for tests
   void (*map64)(Map, const double* params, double* values, int64_t n);
-  int64_t (*solve_rows)();  // how many rows `solve` takes side by side
+  int64_t (*solve_rows)();  // right-hand sides that `solve` takes at a time
   void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // learn/triangle.h
   void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);
   void (*substitute_back)(const double* L, int64_t ld, int64_t m, double* a);
