@@ -1,4 +1,4 @@
-"""A machine that learns only from its mistakes, on scikit-learn's digits, with its certificate.
+"""A classifier that learns only from its mistakes, on scikit-learn's digits, with its certificate.
 
 Run with `make demo`. Prints small tables and writes demo.png: a decision boundary with the support vectors, the
 mistakes against the theorem's bound, and the Gram matrix.
@@ -27,27 +27,27 @@ def digits(out) -> None:
     X, y = load_digits(return_X_y=True)
     X = X / 16.0
     train, test, y_train, y_test = train_test_split(X, y, random_state=0)
-    machine = KernelPerceptron("rbf", gamma=0.1, max_iter=20, random_state=0)
+    clf = KernelPerceptron("rbf", gamma=0.1, max_iter=20, random_state=0)
     start = time.perf_counter()
-    machine.fit(train, y_train)
+    clf.fit(train, y_train)
     seconds = time.perf_counter() - start
-    certificate = machine.certificate_
-    out.write(f"An averaged kernel perceptron on {len(train)} digits, {machine.kernel_!r}, {seconds:.2f} s\n\n")
+    certificate = clf.certificate_
+    out.write(f"An averaged kernel perceptron on {len(train)} digits, {clf.kernel_!r}, {seconds:.2f} s\n\n")
     rows = {
-        "test accuracy": f"{machine.score(test, y_test):.4f}",
-        "epochs": f"{machine.n_iter_}, the last one {'without a' if machine.converged_ else 'still with a'} mistake",
-        "mistakes": f"{machine.n_mistakes_} in {machine.n_rounds_} rounds of 10 machines",
-        "support vectors": f"{len(machine.support_)} of {len(train)} examples were ever got wrong",
-        "the theorem": f"at most {certificate.bound:.0f} mistakes, R/γ² summed over the machines: "
+        "test accuracy": f"{clf.score(test, y_test):.4f}",
+        "epochs": f"{clf.n_iter_}, the last one {'without a' if clf.converged_ else 'still with a'} mistake",
+        "mistakes": f"{clf.n_mistakes_} in {clf.n_rounds_} rounds, summed over the 10 one-vs-rest classifiers",
+        "support vectors": f"{len(clf.support_)} of {len(train)} examples were ever got wrong",
+        "the theorem": f"at most {certificate.bound:.0f} mistakes, the sum of the bounds of the 10 classifiers: "
         f"{'it holds' if certificate.holds else 'IT FAILS'}",
     }
     for name, value in rows.items():
         out.write(f"  {name:<16} {value}\n")
-    terms = machine.model_.explain(test[0], output=int(machine.predict(test[:1])[0]))
+    terms = clf.model_.explain(test[0], output=int(clf.predict(test[:1])[0]))
     named = ", ".join(
         f"a {y_train[t.row]} (importance {t.importance:.2f}, similarity {t.similarity:.2f})" for t in terms[:3]
     )
-    out.write(f"\n  The first test digit is taken for a {machine.predict(test[:1])[0]} mostly because of {named}.\n")
+    out.write(f"\n  The first test digit is taken for a {clf.predict(test[:1])[0]} mostly because of {named}.\n")
 
 
 def kernels(out) -> None:
@@ -74,19 +74,17 @@ def kernels(out) -> None:
 def pictures(path: str, out) -> None:
     """A toy set in the plane, learned until no mistake is made."""
     X, y = make_moons(200, noise=0.12, random_state=1)
-    machine = KernelPerceptron(RBF(gamma=2.0), hypothesis="averaged", max_iter=100, random_state=0).fit(X, y)
+    clf = KernelPerceptron(RBF(gamma=2.0), hypothesis="averaged", max_iter=100, random_state=0).fit(X, y)
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(17, 5), layout="constrained")
-    DecisionBoundaryDisplay.from_estimator(machine, X, ax=left, response_method="predict", cmap="coolwarm", alpha=0.35)
+    DecisionBoundaryDisplay.from_estimator(clf, X, ax=left, response_method="predict", cmap="coolwarm", alpha=0.35)
     left.scatter(*X.T, c=y, cmap="coolwarm", s=14, edgecolors="none")
-    left.scatter(
-        *machine.support_vectors_.T, facecolors="none", edgecolors="black", s=70, label="got wrong at least once"
-    )
+    left.scatter(*clf.support_vectors_.T, facecolors="none", edgecolors="black", s=70, label="got wrong at least once")
     left.legend(loc="upper right")
-    left.set_title(f"{machine.n_mistakes_} mistakes, {len(machine.support_)} support vectors")
-    MistakesDisplay.from_estimator(machine, ax=middle)
-    GramDisplay.from_kernel(machine.kernel_, X, y=y, ax=right)
+    left.set_title(f"{clf.n_mistakes_} mistakes, {len(clf.support_)} support vectors")
+    MistakesDisplay.from_estimator(clf, ax=middle)
+    GramDisplay.from_kernel(clf.kernel_, X, y=y, ax=right)
     figure.savefig(path, dpi=110)
-    out.write(f"\n  Two moons, {path}: {bounds.certificate(machine, X, y)}\n")
+    out.write(f"\n  Two moons, {path}: {bounds.certificate(clf, X, y)}\n")
 
 
 def main(path: str = "demo.png") -> None:

@@ -49,7 +49,7 @@ for name, coefficient, column in zip(H.get_feature_names_out(), H.coefficients_,
 show("H(x)·H(z) = (1 + x·z)²", HX @ HX.T)
 assert np.allclose(HX @ HX.T, Polynomial(degree=2)(X))
 
-# So a linear model on H(x) and a kernel machine with Polynomial(degree=2) are the same machine. Why
+# So a linear model on H(x) and a kernel model with Polynomial(degree=2) are the same model. Why
 # then have kernels? Because the map grows and the kernel does not:
 print("\ncolumns of H for 10 features, by degree, where the kernel takes 10 multiplications at any:")
 for degree in range(1, 7):
