@@ -108,7 +108,7 @@ def test_weights_that_cannot_be_those_of_fit_are_refused():
 
 def test_a_trace_is_of_one_machine_and_a_comparator_with_a_length():
     three = np.arange(30) % 3
-    with pytest.raises(ParameterError, match="must have one machine, of two classes, that erred; got 3 machines"):
+    with pytest.raises(ParameterError, match="must have one output, of two classes, that erred; got 3 outputs"):
         bounds.trace(SlowClassifier().fit(X, three), X, three)
     with pytest.raises(ShapeError, match=r"u must have shape \(30,\)"):
         bounds.trace(MODEL, X, Y, u=np.ones(3))
@@ -238,9 +238,9 @@ def test_several_machines_are_listed_up_to_ten():
     assert text[0].startswith("certified: 12 mistakes in 2 epochs, at most ")
     assert text[1] == "  sum: the sum of the bounds of the machines"
     assert text[3] == "  no separator found in 2 epochs"
-    assert text[4] == "  machine 0: 0 mistakes, at most 4 (separable)"
-    assert text[5].startswith("  machine 1: 1 mistake, at most ")
-    assert text[-1] == "  and 2 more machines"
+    assert text[4] == "  output 0: 0 mistakes, at most 4 (separable)"
+    assert text[5].startswith("  output 1: 1 mistake, at most ")
+    assert text[-1] == "  and 2 more outputs"
     assert len(text) == 4 + 10 + 1
 
 

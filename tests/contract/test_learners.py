@@ -24,7 +24,7 @@ def learner_of(name):
 def test_every_learner_keeps_the_contract(name):
     learner = learner_of(name)
     assert isinstance(learner, Learner)
-    assert (learner.machines, learner.rounds) == (1, 30)
+    assert (learner.n_outputs, learner.rounds) == (1, 30)
 
 
 @pytest.mark.parametrize("name", ONLINE)

@@ -159,7 +159,7 @@ def test_a_mirror_image_is_one_and_goes_on_as_one(seed):
     learner = Lasvm(RBF(gamma=0.5), 1, C=1.0, tol=1e-3, cache_bytes=1 << 20)
     learner.learn(rows[:60], signs[:60], np.ones(60), np.arange(60))
     f = learner.scores(rows)
-    learner.set_machines(np.array([[1.0, -1.0, 0.0]]))
+    learner.change_outputs(np.array([[1.0, -1.0, 0.0]]))
     np.testing.assert_array_equal(learner.scores(rows), np.hstack([f, -f, 0 * f]))
     three = np.hstack([signs, -signs, np.full_like(signs, -1.0)])
     F = learner.learn(rows[60:], three[60:], np.ones(60), np.arange(60, 120))
@@ -233,7 +233,7 @@ def test_the_twin_learns_and_finishes_alike(seed, classes, C):
         assert machine.support_.tolist() == twin.rows
         np.testing.assert_allclose(machine.dual_coef_.T, twin.coef, atol=1e-9)
         np.testing.assert_allclose(machine.intercept_, twin.level, atol=1e-9)
-        assert sorted(parts(machine)[4]) == sorted(twin.number[s] for s in {s for m in twin.machines for s in m})
+        assert sorted(parts(machine)[4]) == sorted(twin.number[s] for s in {s for m in twin.n_outputs for s in m})
         assert (machine.n_mistakes_, machine.n_updates_) == (twin.mistakes, twin.updates)
         machine.finish()
         twin.finish()

@@ -96,7 +96,7 @@ def add_columns(columns: NDArray, which: NDArray, A: NDArray, F: NDArray, thread
 def vote(
     K: NDArray,
     support: NDArray,
-    machine: NDArray,
+    output: NDArray,
     step: NDArray,
     weight: NDArray,
     start: NDArray,

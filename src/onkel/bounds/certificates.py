@@ -53,9 +53,9 @@ class FittedRun(NamedTuple):
     one: float  # added to K: the constant feature of an intercept
     rows: Rows  # n
     label: NDArray[np.intp]  # (n,), places in `classes_`
-    signs: Floats  # (n, machines), y = ±1
+    signs: Floats  # (n, outputs), y = ±1
     row: NDArray[np.int64]  # (K,)
-    machine: NDArray[np.intp]  # (K,)
+    output: NDArray[np.intp]  # (K,)
     step: Floats  # (K,)
     after: NDArray[np.int64]  # (K,), rounds that came after the update
     epochs: int
@@ -73,7 +73,7 @@ class FittedRun(NamedTuple):
         return F, np.sqrt(np.maximum(0.0, (A * F).sum(axis=0)))  # αᵀKα = Σ αᵢ f(xᵢ)
 
     def widest(self, A: Floats, kept: NDArray[np.bool_]) -> Floats:
-        """The separators of largest margin, from guesses: of each machine, its coefficients of the kept rows."""
+        """The separators of largest margin, from guesses: of each output, its coefficients of the kept rows."""
         kernel = self.kernel + self.one if self.one else self.kernel
         rows = self.rows if kept.all() else self.rows[np.flatnonzero(kept)]
         found = [max_margin(kernel, rows, self.signs[kept, m], A[:, m]) for m in range(A.shape[1])]
@@ -119,17 +119,17 @@ def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
     outside = row[(row < 0) | (row >= n)]
     if len(outside):
         raise ShapeError(f"{who}: X has {n} rows, and the ledger names row {outside[0]}. {AS_FITTED}")
-    machines = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
-    machine = np.searchsorted(machines, ledger["class"])
+    n_outputs = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
+    output = np.searchsorted(n_outputs, ledger["class"])
     label = _codes(y, n, classes, who)
-    signs = np.where(label[:, None] == machines, 1.0, -1.0)
-    other = row[signs[row, machine] * step <= 0]
+    signs = np.where(label[:, None] == n_outputs, 1.0, -1.0)
+    other = row[signs[row, output] * step <= 0]
     if len(other):
         raise ValuesError(f"{who}: y must hold the labels of fit; row {other[0]} erred with another one. {AS_FITTED}")
-    again = np.bincount(row * len(machines) + machine, minlength=1)  # mistakes of each machine on each row
+    again = np.bincount(row * len(n_outputs) + output, minlength=1)  # mistakes of each output on each row
     epochs = max(1, int(estimator.n_iter_), int(again.max()))  # a warm start may have counted anew
     one, after = float(estimator.fit_intercept), estimator.n_rounds_ - ledger["round"]
-    return FittedRun(kernel, one, rows, label, signs, row, machine, step, after, epochs)
+    return FittedRun(kernel, one, rows, label, signs, row, output, step, after, epochs)
 
 
 def _codes(y: Any, n: int, classes: NDArray, who: str) -> NDArray[np.intp]:
@@ -162,8 +162,8 @@ def _kept(sample_weight: Any, run: FittedRun, who: str) -> NDArray[np.bool_]:
 def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, comparator: str = "last") -> Certificate:
     """The mistakes of a fitted perceptron, and what the theorem allows.
 
-    Of each machine the smallest of R/γ², ((√R + √T·D)/γ)² and L + R/γ² + √(R·L)/γ over all γ, with a guess of the
-    machine itself, scaled to length 1, as the comparator u. Any u gives a true bound; it is the tighter the larger
+    Of each output the smallest of R/γ², ((√R + √T·D)/γ)² and L + R/γ² + √(R·L)/γ over all γ, with a guess of the
+    output itself, scaled to length 1, as the comparator u. Any u gives a true bound; it is the tighter the larger
     the margin of u, and that of a guess is rarely the largest.
 
     Parameters
@@ -174,7 +174,7 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     sample_weight : that of fit; rows of weight 0 are left out. The factor w_max/w_min is taken over the updates in
         the ledger, class weights included, whether this is given or not.
     comparator : "last" for the final guess, "averaged" for that of the averaged perceptron, "best" for whichever of
-        the two gives the smaller bound, machine by machine; "max-margin" for the separator of largest margin through
+        the two gives the smaller bound, output by output; "max-margin" for the separator of largest margin through
         the origin, with which R/γ² is the smallest; it takes the solution of a support vector machine.
 
     Cost: n × support kernel values in O(tile) memory; "max-margin" some more. Where `kernel_.is_psd` is None, the Gram
@@ -193,8 +193,8 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
         raise ParameterError(f"{who}: comparator must be one of {known}; got {comparator!r}.")
     run = open_run(estimator, X, y, who)
     kept = _kept(sample_weight, run, who)
-    n, machines = run.signs.shape
-    mistakes = np.bincount(run.machine, minlength=machines)
+    n, n_outputs = run.signs.shape
+    mistakes = np.bincount(run.output, minlength=n_outputs)
     radius_sq = float(run.kernel.diag(run.rows)[kept].max(initial=0.0)) + run.one
     if not len(run.row):
         return uncertified(mistakes, radius_sq, run.epochs, "no mistake was made, so there is nothing to bound")
@@ -202,9 +202,9 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     if is_psd is not True:
         return uncertified(mistakes, radius_sq, run.epochs, why_not(is_psd))
     guesses, sizes = COMPARATORS[comparator], np.abs(run.step)
-    A = np.zeros((n, len(guesses), machines))
+    A = np.zeros((n, len(guesses), n_outputs))
     for g, guess in enumerate(guesses):
-        np.add.at(A[:, g], (run.row, run.machine), run.step * (run.after if guess == "averaged" else 1.0))
+        np.add.at(A[:, g], (run.row, run.output), run.step * (run.after if guess == "averaged" else 1.0))
     if comparator == "max-margin":
         A[kept, 0] = run.widest(A[kept, 0], kept)
     F, norms = run.scores(A.reshape(n, -1))
@@ -220,8 +220,8 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
         )
         for g, guess in enumerate(guesses)
     ]
-    by_machine = zip(*(each.parts or (each,) for each in found), strict=True)
-    best = together([min(parts, key=lambda part: part.bound or 0.0) for parts in by_machine])
+    by_output = zip(*(each.parts or (each,) for each in found), strict=True)
+    best = together([min(parts, key=lambda part: part.bound or 0.0) for parts in by_output])
     separates = best.margin is not None and best.margin > 0
     return best if separates else replace(best, conflict=run.conflict(kept))
 
@@ -232,7 +232,7 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
 def certify_perceptron_fit(run: Epochs, epochs: int, is_psd: bool | None) -> Certificate:
     """The mistakes of a kernel perceptron's epochs against the theorem, with its last guess as the comparator."""
     entries = run.ledger.entries
-    mistakes, steps = np.bincount(entries["class"], minlength=run.machines), np.abs(entries["step"])
+    mistakes, steps = np.bincount(entries["class"], minlength=run.n_outputs), np.abs(entries["step"])
     radius_sq = float(run.own().max()) + run.bias
     if not run.complete:
         reason = (
@@ -266,7 +266,7 @@ def certify_budgeted_fit(
     epochs: int,
     is_psd: bool | None,
 ) -> Certificate:
-    """The mistakes of a fit against a theorem on the sum of all machines, with what was learned as the comparator."""
+    """The mistakes of a fit against a theorem on the sum of all outputs, with what was learned as the comparator."""
     if (weights != 1).any():
         return uncertified(mistakes, radius_sq, epochs, "the theorem is about weights of 1; others change the steps")
     if is_psd is not True:
@@ -275,7 +275,7 @@ def certify_budgeted_fit(
     if len(model.support):
         F = expand(model.kernel, rows, model.support, model.coef)
         squared = (model.coef * F[np.searchsorted(numbers, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
-    seen = certify(  # all machines as one
+    seen = certify(  # all outputs as one
         mistakes=np.array([mistakes]),
         margins=(targets * F).reshape(-1, 1),
         norms=np.sqrt(np.maximum(0.0, [squared])),

@@ -80,10 +80,10 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
     """
     who = "bounds.trace"
     run = open_run(estimator, X, y, who)
-    n, machines = run.signs.shape
-    if machines != 1 or not len(run.row):
-        got = count(machines, "machine") if machines != 1 else "no mistake"
-        raise ParameterError(f"{who}: estimator must have one machine, of two classes, that erred; got {got}.")
+    n, n_outputs = run.signs.shape
+    if n_outputs != 1 or not len(run.row):
+        got = count(n_outputs, "output") if n_outputs != 1 else "no mistake"
+        raise ParameterError(f"{who}: estimator must have one output, of two classes, that erred; got {got}.")
     final = np.bincount(run.row, weights=run.step, minlength=n)
     A = check_weights(final if u is None else u, n, name="u", who=who).reshape(n, -1)
     F, norms = run.scores(A)

@@ -19,8 +19,8 @@ R and γ enter as B = √R/γ only, the slack as z = max(0, 1 − B·a) with the
 wrong. For γ → ∞ the last two become T·n, as many mistakes as rounds, which says nothing (form "rounds").
 
     weights       every bound times (w_max/w_min)²
-    intercept     the machine is the perceptron on K + 1: R and the length of u are those of K + 1
-    classes       one machine for each, and the sum of their bounds
+    intercept     the output is the perceptron on K + 1: R and the length of u are those of K + 1
+    classes       one output for each, and the sum of their bounds
     kernel        K must be an inner product (positive semi-definite); otherwise there is no theorem
 
 u must go through the origin, as v does. An ordinary SVC has a free bias, outside its ‖w‖, and its margin gives a false
@@ -34,8 +34,8 @@ comparator g = u/γ, of length 1/γ, misses the margin 1 by z = max(0, 1 − y g
     PA-II         (R + 1/(2C))·(1/γ² + 2C·TΣz²)
     Forgetron     2/γ² + 4·TΣz                        where R ≤ 1, B ≥ 83 and 1/γ ≤ U(B)
 
-They are about sums over the machines, with one γ for all: the machines f₁ … f_k are one vector (f₁, …, f_k), whose
-rows are all pairs of a row and a machine. PA's machines know nothing of one another, so that the sum of their bounds
+They are about sums over the outputs, with one γ for all: the outputs f₁ … f_k are one vector (f₁, …, f_k), whose
+rows are all pairs of a row and a output. PA's outputs know nothing of one another, so that the sum of their bounds
 is one. The Forgetron's share their support and what they forget, and so does its proof: a round in which j of them
 err gains j − 2Σz, the shrinking that follows costs them together ‖g‖²(1 − φ) at most, nothing at all where
 ‖φf′‖ > U ≥ ‖g‖, and the forgetting (15/32)M in all. Where φ < 1 and ‖φf′‖ ≤ U, the weight λ of the vector that is
@@ -70,7 +70,7 @@ Floats = NDArray[np.float64]
 Form = Literal["separable", "squared slack", "hinge", "PA-I", "PA-II", "Forgetron", "rounds", "sum"]
 
 TOLERANCE = 1e-9  # relative: where a bound is attained, rounding would decide an exact ≤
-SHOWN = 10  # machines, or labels, of which a text speaks one by one
+SHOWN = 10  # outputs, or labels, of which a text speaks one by one
 FORMULAS: dict[Form, str] = {
     "separable": "mistakes ≤ R/γ²",
     "squared slack": "mistakes ≤ ((√R + √T·D)/γ)², D² = Σ max(0, γ − y u·x)², T epochs",
@@ -79,7 +79,7 @@ FORMULAS: dict[Form, str] = {
     "PA-II": "mistakes ≤ (R + 1/(2C))·(1/γ² + 2C·D²), D² = T·Σ max(0, 1 − y u·x/γ)², T epochs",
     "Forgetron": "mistakes ≤ 2/γ² + 4L, L = T·Σ max(0, 1 − y u·x/γ), T epochs, for 1/γ ≤ U",
     "rounds": "mistakes ≤ rounds, which says nothing: this comparator gives no smaller bound",
-    "sum": "the sum of the bounds of the machines",
+    "sum": "the sum of the bounds of the outputs",
 }
 
 
@@ -92,22 +92,22 @@ class Certificate:
 
     Attributes
     ----------
-    mistakes : updates of all machines.
+    mistakes : updates of all outputs.
     radius_sq : R, the largest K(x, x), of K + 1 with an intercept: a *squared* length; None where no theorem asks.
-    margin : γ̂, the smallest y u·x under the comparator u of length 1, the least of all machines; at most 0 where u
+    margin : γ̂, the smallest y u·x under the comparator u of length 1, the least of all outputs; at most 0 where u
         does not separate the rows, None without a comparator.
     comparator : which u, in words.
     bound : the mistakes that the theorem allows, or None.
     holds : whether mistakes ≤ bound, up to a relative 1e-9; None without a bound.
     form : which theorem: "separable", "squared slack", "hinge", "PA-I", "PA-II", "Forgetron", "rounds" where these
-        say nothing, "sum" where the machines' differ; None without a bound.
+        say nothing, "sum" where the outputs' differ; None without a bound.
     epochs : passes over the rows.
     reason : why there is no bound; empty where there is one.
-    target : the γ that the theorem is applied with, `margin` if "separable"; None for several machines.
+    target : the γ that the theorem is applied with, `margin` if "separable"; None for several outputs.
     weight_ratio : w_max/w_min, of which the bound has the square as a factor.
     constants : what the theorem has besides R and γ, by name: C of PA-I and PA-II, U of the Forgetron.
     conflict : two rows of X that are equal and have different labels, a proof that nothing separates them, or None.
-    parts : the certificates of the machines, where there are several.
+    parts : the certificates of the outputs, where there are several.
     """
 
     mistakes: int
@@ -143,9 +143,9 @@ class Certificate:
         at += "".join(f", {name} = {value:.6g}" for name, value in self.constants)
         lines += [f"R = max K(x, x) = {self.radius_sq:.6g}{at}, u is {self.comparator}", self._separation()]
         for c, part in enumerate(self.parts[:SHOWN]):
-            lines.append(f"machine {c}: {count(part.mistakes, 'mistake')}, at most {part.bound:.6g} ({part.form})")
+            lines.append(f"output {c}: {count(part.mistakes, 'mistake')}, at most {part.bound:.6g} ({part.form})")
         if len(self.parts) > SHOWN:
-            lines.append(f"and {len(self.parts) - SHOWN} more machines")
+            lines.append(f"and {len(self.parts) - SHOWN} more outputs")
         return "\n  ".join(lines)
 
     def _separation(self) -> str:
@@ -213,9 +213,9 @@ def pa_theorem(variant: Literal["PA", "PA-I", "PA-II"], C: float, radius_sq: flo
 FORGETRON_LEAST = 83  # the smallest budget that the Forgetron's theorem holds for
 
 
-def forgetron_theorem(budget: int, machines: int, radius_sq: float) -> Theorem:
-    """Of a Forgetron with a budget ≥ 83   [Dekel, Shalev-Shwartz and Singer 2008; several machines: above]."""
-    U = 0.25 * math.sqrt((budget + 1) / (math.log(budget + 1) + 2 * math.log(machines)))
+def forgetron_theorem(budget: int, n_outputs: int, radius_sq: float) -> Theorem:
+    """Of a Forgetron with a budget ≥ 83   [Dekel, Shalev-Shwartz and Singer 2008; several outputs: above]."""
+    U = 0.25 * math.sqrt((budget + 1) / (math.log(budget + 1) + 2 * math.log(n_outputs)))
     return Theorem(
         "Forgetron",
         lambda B, slack, squares: 2 * B * B / radius_sq + 4 * slack,
@@ -238,14 +238,14 @@ def certify(
 ) -> Certificate:
     """The certificate of a run whose numbers are known; nothing is checked.
 
-    Of each machine the smallest bound over all theorems and all γ, for a perceptron of R/γ², ((√R + √T·D)/γ)² and
+    Of each output the smallest bound over all theorems and all γ, for a perceptron of R/γ², ((√R + √T·D)/γ)² and
     L + R/γ² + √(R·L)/γ; then their sum.
 
     Parameters
     ----------
-    mistakes : (machines,), updates of each.
-    margins : (n, machines), y_ic f_c(xᵢ) of every row under the comparator f, of any length.
-    norms : (machines,), ‖f_c‖ in feature space: √(αᵀKα), of K + 1 with an intercept; 0 is no comparator. With a bias
+    mistakes : (outputs,), updates of each.
+    margins : (n, outputs), y_ic f_c(xᵢ) of every row under the comparator f, of any length.
+    norms : (outputs,), ‖f_c‖ in feature space: √(αᵀKα), of K + 1 with an intercept; 0 is no comparator. With a bias
         that is no part of this length, as in an SVC, the bound is false.
     radius_sq : the largest K(x, x), of K + 1 with an intercept.
     epochs : how often each row was met, at most.
@@ -255,7 +255,7 @@ def certify(
     weight_ratio : ≥ 1, the largest step of an update over the smallest.
     theorems : those of the learner.
 
-    Cost: O(n log n) a machine.
+    Cost: O(n log n) a output.
 
     >>> import numpy as np
     >>> from onkel.bounds import certify
@@ -289,7 +289,7 @@ def why_not(is_psd: bool | None) -> str:
 
 
 def together(parts: list[Certificate]) -> Certificate:
-    """One machine's certificate as it is; of several the sum."""
+    """One output's certificate as it is; of several the sum."""
     if len(parts) == 1:
         return parts[0]
     margins = [part.margin for part in parts if part.margin is not None]

@@ -33,7 +33,7 @@ class Forgetron(OnlineKernelClassifier):
     basic one is min{(B+1)^(−1/(2(B+1))), U/‖f′‖}, U = ¼ √((B+1)/ln(B+1)), at every mistake.
 
     Needs k(x, x) ≤ 1, as RBF and every ``kernel.normalized()`` have it. Equal rows with different labels, on which no
-    function is right, are warned of after a `fit` that did not end by itself. With more than two classes one machine
+    function is right, are warned of after a `fit` that did not end by itself. With more than two classes one output
     for each against the rest, on one support, with one φ, M and Q.
 
     Parameters
@@ -52,21 +52,21 @@ class Forgetron(OnlineKernelClassifier):
     Attributes
     ----------
     support_, support_vectors_, dual_coef_, intercept_, model_ : what was learned, the oldest example first.
-    n_mistakes_, n_updates_, n_rounds_ : mistakes and updates of all machines; examples seen, epochs counted.
+    n_mistakes_, n_updates_, n_rounds_ : mistakes and updates of all outputs; examples seen, epochs counted.
     mistakes_ : the last updates; older ones are only counted.
     shrink_, forgotten_ : the last φ, and Q.
     certificate_ : after `fit`, the mistakes against the theorem (`onkel.bounds`): budget ≥ 83 and weights of 1 only.
     classes_, kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_ : as usual.
 
     Learns one example at a time, too: `partial_fit`, `learn_one`, `predict_one`. Classes may turn up
-    late there: a late class's machine starts at its first example.
+    late there: a late class's output starts at its first example.
 
-    Cost: an example takes `budget` kernel values, a mistake budget × machines multiply-adds more; memory
+    Cost: an example takes `budget` kernel values, a mistake budget × outputs multiply-adds more; memory
     budget × (features + budget). The certificate takes as many kernel values as one epoch.
 
     >>> from onkel import Forgetron
-    >>> machine = Forgetron(gamma=1.0, budget=2, shuffle=False, max_iter=1)
-    >>> machine.fit([[0.0], [1.0], [0.1], [0.9], [0.4]], [0, 1, 0, 1, 1]).support_.tolist()
+    >>> clf = Forgetron(gamma=1.0, budget=2, shuffle=False, max_iter=1)
+    >>> clf.fit([[0.0], [1.0], [0.1], [0.9], [0.4]], [0, 1, 0, 1, 1]).support_.tolist()
     [1, 4]
 
     Source: Dekel, Shalev-Shwartz and Singer 2008, The Forgetron: a kernel-based perceptron on a budget.
@@ -121,15 +121,15 @@ class Forgetron(OnlineKernelClassifier):
                 "Use kernel.normalized(), such as Polynomial(degree=3).normalized(), or RBF."
             )
 
-    def _new_learner(self, rows: Rows, machines: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         policy = self.POLICIES[self.variant](self.budget)
-        return Bounded(self._resolve(rows), machines, Rule(rules.perceptron), policy)
+        return Bounded(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy)
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
         budget = self._learner.policy.budget
         if budget < FORGETRON_LEAST:
             return f"the Forgetron's theorem needs a budget of at least {FORGETRON_LEAST}; this one is {budget}"
-        return forgetron_theorem(budget, self._labels.machines, radius_sq)
+        return forgetron_theorem(budget, self._labels.n_outputs, radius_sq)
 
     @property
     def shrink_(self) -> float:
@@ -148,7 +148,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
     """The perceptron on a budget: when it is full, one example is dropped for each that is added.
 
     f ← f + y k(x, ·) where y f(x) ≤ 0; over budget a support vector drawn at random, or the oldest, is
-    dropped. With more than two classes one machine for each against the rest, on one support.
+    dropped. With more than two classes one output for each against the rest, on one support.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ class BudgetPerceptron(OnlineKernelClassifier):
     Cost: an example takes `budget` kernel values; memory budget × features.
 
     >>> from onkel import BudgetPerceptron
-    >>> machine = BudgetPerceptron(gamma=1.0, budget=2, forget="oldest", shuffle=False, max_iter=1)
-    >>> machine.fit([[0.0], [1.0], [0.1], [0.9], [0.4]], [0, 1, 0, 1, 1]).support_.tolist()
+    >>> clf = BudgetPerceptron(gamma=1.0, budget=2, forget="oldest", shuffle=False, max_iter=1)
+    >>> clf.fit([[0.0], [1.0], [0.1], [0.9], [0.4]], [0, 1, 0, 1, 1]).support_.tolist()
     [1, 4]
 
     Source: Cavallanti, Cesa-Bianchi and Gentile 2007, Tracking the best hyperplane with a simple budget
@@ -209,9 +209,9 @@ class BudgetPerceptron(OnlineKernelClassifier):
         self._check_budget(self.budget, none=False)
         one_of(self.forget, "forget", self.POLICIES, self._who)
 
-    def _new_learner(self, rows: Rows, machines: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         policy = self.POLICIES[self.forget](self.budget)
-        return Bounded(self._resolve(rows), machines, Rule(rules.perceptron), policy, seed=self._seed())
+        return Bounded(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy, seed=self._seed())
 
     def _theorem(self, radius_sq: float) -> str:
         if isinstance(self._learner.policy, budgets.Random):
@@ -242,8 +242,8 @@ class Projectron(OnlineKernelClassifier):
     Cost: an example takes m kernel values and m²/2 multiply-adds for m support vectors; memory m × (features + m).
 
     >>> from onkel import Projectron
-    >>> machine = Projectron(gamma=1.0, eta=0.5, shuffle=False, max_iter=1)
-    >>> machine.fit([[0.0], [1.0], [0.1], [0.9], [0.4]], [0, 1, 0, 1, 1]).support_.tolist()
+    >>> clf = Projectron(gamma=1.0, eta=0.5, shuffle=False, max_iter=1)
+    >>> clf.fit([[0.0], [1.0], [0.1], [0.9], [0.4]], [0, 1, 0, 1, 1]).support_.tolist()
     [0, 1]
 
     Source: Orabona, Keshet and Caputo 2009, Bounded kernel-based online learning.
@@ -285,9 +285,9 @@ class Projectron(OnlineKernelClassifier):
         self._check_budget(self.budget, none=True)
         check_number(self.eta, "eta", self._who, at_least=0.0)
 
-    def _new_learner(self, rows: Rows, machines: int) -> Projected:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Projected:
         eta, aggressive = float(self.eta), bool(self.aggressive)
-        return Projected(self._resolve(rows), machines, eta=eta, budget=self.budget, aggressive=aggressive)
+        return Projected(self._resolve(rows), n_outputs, eta=eta, budget=self.budget, aggressive=aggressive)
 
     def _theorem(self, radius_sq: float) -> str:
         return "what the projections lose depends on eta and the comparator, and onkel has no theorem that counts it"

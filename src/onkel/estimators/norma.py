@@ -59,12 +59,14 @@ class _Norma(OnlineKernelEstimator):
         if self.nu is not None and not 0 < check_number(self.nu, "nu", self._who) < 1:
             raise ParameterError(f"{self._who}: nu must be between 0 and 1; got {self.nu!r}.")
 
-    def _bounded(self, rows: Rows, machines: int, step: Any, margin: float, *, signs: bool, intercept: bool) -> Bounded:
+    def _bounded(
+        self, rows: Rows, n_outputs: int, step: Any, margin: float, *, signs: bool, intercept: bool
+    ) -> Bounded:
         nu = None if self.nu is None else float(self.nu)
         norma = Regularised(float(self.eta), float(self.lam), nu, self.schedule, intercept)
         policy = Grow() if self.budget is None else Oldest(self.budget)
         rule = Rule(step, signs=signs)
-        return Bounded(self._resolve(rows), machines, rule, policy, norma=norma, margin=float(margin))
+        return Bounded(self._resolve(rows), n_outputs, rule, policy, norma=norma, margin=float(margin))
 
     @property
     def truncation_error_(self) -> float:
@@ -88,7 +90,7 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
 
     f ← (1 − ηλ) f, and where y (f(x) + b) ≤ ρ also f ← f + η y k(x, ·) and b ← b + η y. With `nu` the margin
     moves, ρ ← ρ + η(ν − 1[y (f(x) + b) ≤ ρ]), so that about a part ν of the examples lies inside it. With more
-    than two classes one machine for each against the rest, on one support, each with its own ρ and b.
+    than two classes one output for each against the rest, on one support, each with its own ρ and b.
 
     Parameters
     ----------
@@ -105,14 +107,14 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
     Attributes
     ----------
     As in `Forgetron`, without `shrink_` and `forgotten_`; `certificate_` says why there is none; and
-    rho_ : ρ of each machine.
+    rho_ : ρ of each output.
     truncation_error_ : what dropping old examples can have changed a score by.
 
     Cost: an example takes a kernel value per support vector.
 
     >>> from onkel import NormaClassifier
-    >>> machine = NormaClassifier("linear", eta=0.5, lam=0.1, shuffle=False, max_iter=1, fit_intercept=False)
-    >>> machine.fit([[1.0], [-1.0]], [1, 0]).dual_coef_  # the first has decayed by 1 − ηλ
+    >>> clf = NormaClassifier("linear", eta=0.5, lam=0.1, shuffle=False, max_iter=1, fit_intercept=False)
+    >>> clf.fit([[1.0], [-1.0]], [1, 0]).dual_coef_  # the first has decayed by 1 − ηλ
     array([[ 0.475, -0.5  ]])
 
     Source: Kivinen, Smola and Williamson 2004, Online learning with kernels.
@@ -161,9 +163,9 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
         super()._check_params()
         check_number(self.rho, "rho", self._who)
 
-    def _new_learner(self, rows: Rows, machines: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         intercept = bool(self.fit_intercept)
-        return self._bounded(rows, machines, rules.soft_margin, self.rho, signs=True, intercept=intercept)
+        return self._bounded(rows, n_outputs, rules.soft_margin, self.rho, signs=True, intercept=intercept)
 
     _hard = False
 
@@ -172,10 +174,10 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
 
     @property
     def rho_(self) -> NDArray[np.float64]:
-        """ρ of each machine, of `classes_` in order."""
+        """ρ of each output, of `classes_` in order."""
         check_is_fitted(self, "_learner")
         margin: NDArray[np.float64] = self._learner.margin
-        return margin.copy() if self._labels.machines == 1 else margin[self._labels.order]
+        return margin.copy() if self._labels.n_outputs == 1 else margin[self._labels.order]
 
 
 class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[misc]
@@ -207,8 +209,8 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
     Cost: an example takes a kernel value per support vector.
 
     >>> from onkel import NormaRegressor
-    >>> machine = NormaRegressor("linear", loss="squared", eta=0.5, lam=0.0, shuffle=False, max_iter=1)
-    >>> machine.fit([[1.0], [1.0]], [4.0, 4.0]).predict([[1.0]])
+    >>> reg = NormaRegressor("linear", loss="squared", eta=0.5, lam=0.0, shuffle=False, max_iter=1)
+    >>> reg.fit([[1.0], [1.0]], [4.0, 4.0]).predict([[1.0]])
     array([3.])
 
     Source: Kivinen, Smola and Williamson 2004, Online learning with kernels.
@@ -272,9 +274,9 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
                 f"loss={self.loss!r}. Use nu=None."
             )
 
-    def _new_learner(self, rows: Rows, machines: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         intercept, step = bool(self.fit_intercept), self.LOSSES[self.loss]
-        return self._bounded(rows, machines, step, self.epsilon, signs=False, intercept=intercept)
+        return self._bounded(rows, n_outputs, step, self.epsilon, signs=False, intercept=intercept)
 
     @property
     def _slope(self) -> float | None:  # type: ignore[override]
@@ -367,8 +369,8 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
         """
         return super().fit(X, y, sample_weight)
 
-    def _new_learner(self, rows: Rows, machines: int) -> Bounded:
-        return self._bounded(rows, machines, rules.novelty, 0.0, signs=False, intercept=False)
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
+        return self._bounded(rows, n_outputs, rules.novelty, 0.0, signs=False, intercept=False)
 
     @property
     def offset_(self) -> float:

@@ -80,7 +80,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- what a subclass gives
 
     @abstractmethod
-    def _new_learner(self, rows: Rows, machines: int) -> Any:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Any:
         """A learner that has seen nothing; `rows` are the first data."""
 
     @abstractmethod
@@ -88,12 +88,12 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """Epochs over `rows`: an object with ``run(order, progress) -> mistakes`` and ``learner()``."""
 
     @abstractmethod
-    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
-        """(n, machines) by what predicts."""
+    def _output_scores(self, X: Any) -> NDArray[np.float64]:
+        """(n, outputs) by what predicts."""
 
     @abstractmethod
-    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
-        """(1, machines) by what predicts, fast."""
+    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
+        """(1, outputs) by what predicts, fast."""
 
     def _check_params(self) -> None:
         """Refuses parameters that cannot be used."""
@@ -133,7 +133,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def _epochs_new(
         self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
     ) -> KeyboardInterrupt | None:
-        targets = self._labels.targets(self._labels.index(y, self._who), self._labels.machines)
+        targets = self._labels.targets(self._labels.index(y, self._who), self._labels.n_outputs)
         self.classes_ = self._labels.classes
         random = check_random_state(self.random_state)
         run = self._new_run(rows, targets, weights, numbers)
@@ -168,7 +168,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """Learns from more examples, in their order, once.
 
         With `classes` in the first call every class is known from the start; without, they may come
-        late, and a late class's machine starts at its first example.
+        late, and a late class's output starts at its first example.
         """
         with left_as_it_was(self):
             first = not hasattr(self, "_learner")
@@ -200,7 +200,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             raise InputError(f"{self._who}: classes must name at least two classes; got {known.tolist()}.")
         self._labels, self._seen, self._dtype = Labels(known), 0, rows.dtype
         self.classes_ = self._labels.classes
-        self._learner = self._new_learner(rows, self._labels.machines)
+        self._learner = self._new_learner(rows, self._labels.n_outputs)
         self._draw = check_random_state(self.random_state).uniform()
         self.n_iter_, self.converged_ = 1, False
 
@@ -209,17 +209,17 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         labels = self._labels.copy()
         known = len(labels.found)
         index = labels.index(y, self._who)
-        mixing = labels.mixing(self._labels.machines)
+        mixing = labels.mixing(self._labels.n_outputs)
         before = self._learner.mark()
         try:
             if mixing is not None:
-                self._learner.set_machines(mixing)
+                self._learner.change_outputs(mixing)
             self._learner.learn(rows, labels.targets(index, known), weights, numbers)
         except Exception:  # not KeyboardInterrupt: what was learned until then stays
             self._learner.back_to(before)
             raise
         finally:
-            if self._learner.machines == labels.machines:
+            if self._learner.n_outputs == labels.n_outputs:
                 self._labels, self.classes_ = labels, labels.classes
 
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -273,8 +273,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """The class of one example, or None before any learning."""
         if not hasattr(self, "_learner"):
             return None
-        scores, labels = self._machine_scores_one(self._light_row(x)), self._labels
-        if labels.machines == 1 and len(labels.seen) == 2:
+        scores, labels = self._output_scores_one(self._light_row(x)), self._labels
+        if labels.n_outputs == 1 and len(labels.seen) == 2:
             label = self.classes_[int(scores[0, 0] * labels.sign >= 0)]
         else:
             label = self.classes_[self._best(labels.out(scores))[0]]
@@ -289,7 +289,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
-        return self._labels.out(self._machine_scores(self._enter_to_predict(X)))
+        return self._labels.out(self._output_scores(self._enter_to_predict(X)))
 
     # ---------------------------------------------------------------- the door
 
@@ -311,7 +311,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 class OnlineRegressor(OnlineEstimator):
     """The base of the regressors; not for use by itself.
 
-    A subclass gives ``_new_learner(rows, machines)`` and ``_machine_scores(X)``, ``_machine_scores_one(row)``.
+    A subclass gives ``_new_learner(rows, outputs)`` and ``_output_scores(X)``, ``_output_scores_one(row)``.
     """
 
     _targets: Literal["numbers", "none"] = "numbers"
@@ -321,15 +321,15 @@ class OnlineRegressor(OnlineEstimator):
         check_integer(self.max_iter, "max_iter", self._who, at_least=1)
 
     @abstractmethod
-    def _new_learner(self, rows: Rows, machines: int) -> Any:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Any:
         """A learner that has seen nothing; `rows` are the first data."""
 
     @abstractmethod
-    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
+    def _output_scores(self, X: Any) -> NDArray[np.float64]:
         """(n, 1)."""
 
     @abstractmethod
-    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
+    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
         """(1, 1), fast."""
 
     # ---------------------------------------------------------------- learning
@@ -412,7 +412,7 @@ class OnlineRegressor(OnlineEstimator):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
-        return self._machine_scores(self._enter_to_predict(X))[:, 0]
+        return self._output_scores(self._enter_to_predict(X))[:, 0]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """f(x) of each row."""
@@ -422,4 +422,4 @@ class OnlineRegressor(OnlineEstimator):
         """f(x) of one example, or None before any learning."""
         if not hasattr(self, "_learner"):
             return None
-        return float(self._machine_scores_one(self._light_row(x))[0, 0])
+        return float(self._output_scores_one(self._light_row(x))[0, 0])

@@ -44,7 +44,7 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     @property
     def n_updates_(self) -> int:
-        """Steps of all machines."""
+        """Steps of all outputs."""
         check_is_fitted(self, "_learner")
         return int(self._learner.counts[1])
 
@@ -56,7 +56,7 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     @property
     def mistakes_(self) -> NDArray[Any]:
-        """The last updates: round, row, class (machine) and step; older ones are only counted."""
+        """The last updates: round, row, class (output) and step; older ones are only counted."""
         check_is_fitted(self, "_learner")
         entries: NDArray[Any] = self._learner.ledger.entries.copy()
         return entries
@@ -77,7 +77,7 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
-        """Weights of the support vectors, shape (machines, support vectors)."""
+        """Weights of the support vectors, shape (outputs, support vectors)."""
         return np.ascontiguousarray(self._out(self._expansion().coef).T)
 
     @property
@@ -86,27 +86,27 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     @property
     def model_(self) -> Expansion:
-        """What was learned, as a frozen model with one output per machine as in `decision_function`."""
+        """What was learned, as a frozen model with one output per output as in `decision_function`."""
         model = self._expansion()
         out = self._out(model.coef)
         return Expansion(model.kernel, model.support, model.rows, out, self.intercept_)
 
     def _expansion(self) -> Expansion:
-        """The model with the learner's own machines, made once for a state of the learner."""
+        """The model with the learner's own outputs, made once for a state of the learner."""
         check_is_fitted(self, "_learner")
         learner = self._learner
         if learner.model is None or learner.model[0] != learner.rounds:
             rows, coef, numbers = learner.support()
             support = self._nothing if rows is None else rows[:]
-            offset = np.array(getattr(learner, "offset", np.zeros(learner.machines)))
+            offset = np.array(getattr(learner, "offset", np.zeros(learner.n_outputs)))
             learner.model = learner.rounds, Expansion(learner.kernel, support, numbers.copy(), coef.copy(), offset)
         model: Expansion = learner.model[1]
         return model
 
-    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
+    def _output_scores(self, X: Any) -> NDArray[np.float64]:
         return self._expansion().scores(X)
 
-    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
+    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
         found: NDArray[np.float64] = self._learner.scores(row)
         return found
 
@@ -136,7 +136,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
 
     @property
     def n_mistakes_(self) -> int:
-        """Examples that a machine got wrong, y f ≤ 0, summed over the machines."""
+        """Examples that a output got wrong, y f ≤ 0, summed over the outputs."""
         check_is_fitted(self, "_learner")
         return int(self._learner.counts[0])
 
@@ -170,7 +170,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
             self._expansion(),
             mistakes=self.n_mistakes_,
             rows=rows,
-            targets=self._labels.targets(self._labels.index(y, self._who), self._labels.machines),
+            targets=self._labels.targets(self._labels.index(y, self._who), self._labels.n_outputs),
             weights=weights,
             numbers=numbers,
             radius_sq=radius_sq,
@@ -181,7 +181,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
 
     @property
     def certificate_(self) -> Certificate:
-        """After `fit` the mistakes of all machines against the theorem; where there is none, why."""
+        """After `fit` the mistakes of all outputs against the theorem; where there is none, why."""
         check_is_fitted(self, "_learner")
         theorem = self._theorem(1.0)
         if isinstance(theorem, str):
@@ -197,7 +197,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
 
     @property
     def mistakes_(self) -> NDArray[Any]:
-        """The last updates: round, row, class (index of the machine in `classes_`) and step; older ones are counted."""
+        """The last updates: round, row, class (index of the output in `classes_`) and step; older ones are counted."""
         entries = super().mistakes_
         return self._labels.told(entries)
 

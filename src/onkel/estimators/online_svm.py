@@ -25,7 +25,7 @@ class OnlineSVC(OnlineKernelClassifier):
     α_s between 0 and C y_s over them, f(x) = Σ α_s k(s, x) + b. A new example makes one step with the
     partner that it violates the optimum with most, then the pair of all that does so most makes one, and
     examples that will stay at α = 0 go. `finish` makes such steps until none is left. With more than two
-    classes one machine for each against the rest.
+    classes one output for each against the rest.
 
     Parameters
     ----------
@@ -46,19 +46,19 @@ class OnlineSVC(OnlineKernelClassifier):
     ----------
     classes_, n_features_in_, feature_names_in_, gamma_, kernel_, n_iter_, converged_, support_vectors_,
     dual_coef_, intercept_, model_, mistakes_, n_updates_, n_rounds_ : as in `Forgetron`.
-    n_mistakes_ : examples that a machine got wrong before it learned from them, y f ≤ 0, summed over the machines.
+    n_mistakes_ : examples that a output got wrong before it learned from them, y f ≤ 0, summed over the outputs.
     support_ : which rows of the data the support vectors are, in the order of the rows.
     n_kept_ : examples that are kept; those at α = 0 are no support vectors yet.
-    objective_ : ½ αᵀKα − yᵀα of each machine.
+    objective_ : ½ αᵀKα − yᵀα of each output.
     dual_gap_ : how much smaller it can get at most on what is kept.
     certificate_ : says why there is none.
 
     Cost: an example takes a kernel value per kept example, and the two steps a pass over their gradients. Memory:
-    what is kept, about the support vectors of the machine on all the data.
+    what is kept, about the support vectors of the output on all the data.
 
     >>> from onkel import OnlineSVC
-    >>> machine = OnlineSVC("linear", shuffle=False).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-    >>> machine.support_, machine.decision_function([[1.0], [2.0], [3.0]])
+    >>> clf = OnlineSVC("linear", shuffle=False).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> clf.support_, clf.decision_function([[1.0], [2.0], [3.0]])
     (array([1, 2]), array([-1.,  0.,  1.]))
 
     Source: Bordes, Ertekin, Weston and Bottou 2005, Fast kernel classifiers with online and active learning.
@@ -102,9 +102,9 @@ class OnlineSVC(OnlineKernelClassifier):
         for name in ("C", "tol", "cache_size"):
             check_number(getattr(self, name), name, self._who, above=0.0)
 
-    def _new_learner(self, rows: Rows, machines: int) -> Lasvm:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Lasvm:
         limit = int(float(self.cache_size) * 2**20)
-        return Lasvm(self._resolve(rows), machines, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
+        return Lasvm(self._resolve(rows), n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
 
     _hard = False
 
@@ -155,15 +155,15 @@ class OnlineSVC(OnlineKernelClassifier):
 
     @property
     def objective_(self) -> NDArray[np.float64]:
-        """½ αᵀKα − yᵀα of each machine, of `classes_` in order."""
+        """½ αᵀKα − yᵀα of each output, of `classes_` in order."""
         check_is_fitted(self, "_learner")
-        return self._of_machines(self._learner.objective())
+        return self._in_class_order(self._learner.objective())
 
     @property
     def dual_gap_(self) -> NDArray[np.float64]:
-        """How much smaller the objective of each machine can get at most on what is kept."""
+        """How much smaller the objective of each output can get at most on what is kept."""
         check_is_fitted(self, "_learner")
-        return self._of_machines(self._learner.gap())
+        return self._in_class_order(self._learner.gap())
 
-    def _of_machines(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return values if self._labels.machines == 1 else values[self._labels.order]
+    def _in_class_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values if self._labels.n_outputs == 1 else values[self._labels.order]

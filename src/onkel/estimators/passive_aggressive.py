@@ -26,7 +26,7 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
 
     f ← f + τ y k(x, ·) with the loss l = max(0, 1 − y f(x)): τ = l/k(x, x) (PA), min(C, l/k(x, x)) (PA-I),
     l/(k(x, x) + 1/(2C)) (PA-II). Over budget the example takes the place of the support vector whose
-    loss it makes good best (BPA-S). With more than two classes one machine for each against the rest, on
+    loss it makes good best (BPA-S). With more than two classes one output for each against the rest, on
     one support.
 
     Parameters
@@ -46,8 +46,8 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
     Cost: an example takes a kernel value per support vector; the certificate as many as one epoch.
 
     >>> from onkel import PassiveAggressiveClassifier
-    >>> machine = PassiveAggressiveClassifier("linear", shuffle=False, max_iter=1)
-    >>> machine.fit([[2.0], [-1.0]], [1, 0]).dual_coef_, machine.decision_function([[1.0]])
+    >>> clf = PassiveAggressiveClassifier("linear", shuffle=False, max_iter=1)
+    >>> clf.fit([[2.0], [-1.0]], [1, 0]).dual_coef_, clf.decision_function([[1.0]])
     (array([[ 0.25, -0.5 ]]), array([1.]))
 
     Source: Crammer et al. 2006, Online passive-aggressive algorithms; Wang and Vucetic 2010 on a budget.
@@ -96,9 +96,9 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
         check_number(self.C, "C", self._who, above=0.0)
         one_of(self.variant, "variant", self.RULES, self._who)
 
-    def _new_learner(self, rows: Rows, machines: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         rule = Rule(self.RULES[self.variant], () if self.variant == "PA" else (float(self.C),))
-        return Bounded(self._resolve(rows), machines, rule, _replacing(self.budget))
+        return Bounded(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
         if self._learner.policy.budget is not None:
@@ -131,8 +131,8 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
     Cost: an example takes a kernel value per support vector.
 
     >>> from onkel import PassiveAggressiveRegressor
-    >>> machine = PassiveAggressiveRegressor("linear", variant="PA", epsilon=0.0, shuffle=False, max_iter=1)
-    >>> machine.fit([[1.0], [2.0]], [3.0, 6.0]).predict([[3.0]]), machine.n_updates_
+    >>> reg = PassiveAggressiveRegressor("linear", variant="PA", epsilon=0.0, shuffle=False, max_iter=1)
+    >>> reg.fit([[1.0], [2.0]], [3.0, 6.0]).predict([[3.0]]), reg.n_updates_
     (array([9.]), 1)
 
     Source: Crammer et al. 2006, Online passive-aggressive algorithms, sec. 5; Wang and Vucetic 2010 on a budget.
@@ -182,10 +182,10 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
         check_number(self.epsilon, "epsilon", self._who, at_least=0.0)
         one_of(self.variant, "variant", self.RULES, self._who)
 
-    def _new_learner(self, rows: Rows, machines: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         more = () if self.variant == "PA" else (float(self.C),)
         rule = Rule(self.RULES[self.variant], (float(self.epsilon), *more), signs=False)
-        return Bounded(self._resolve(rows), machines, rule, _replacing(self.budget))
+        return Bounded(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
 
 
 def _replacing(budget: int | None) -> budgets.Policy:

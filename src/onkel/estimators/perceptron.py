@@ -43,7 +43,7 @@ class _WithLedger(OnlineClassifier):
 
     @property
     def mistakes_(self) -> NDArray[Any]:
-        """The ledger as the user knows the classes: a machine's index is its class's."""
+        """The ledger as the user knows the classes: a output's index is its class's."""
         check_is_fitted(self, "_learner")
         return self._labels.told(self._learner.ledger.entries)
 
@@ -62,7 +62,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     """The perceptron in dual form: a count of mistakes per example is the whole model.
 
     f(x) = Σᵢ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes on example i, y·f(x) ≤ 0; with more than
-    two classes one such machine for each against the rest, all on the same kernel values. The last
+    two classes one such output for each against the rest, all on the same kernel values. The last
     guess decides what is a mistake; what predicts is a `hypothesis` made of all guesses v_k, each
     weighted by m_k, the number of examples it was used on, the one it failed on included (Freund
     and Schapire count from the example after; the two differ at the ends only).
@@ -91,26 +91,26 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     Attributes
     ----------
     classes_ : the labels, sorted.
-    mistakes_ : the ledger: round (from 1), row, class (index of the machine in `classes_`) and step of
+    mistakes_ : the ledger: round (from 1), row, class (index of the output in `classes_`) and step of
         every update, in order; each intermediate guess is a prefix of it.
-    n_mistakes_, n_rounds_ : updates of all machines; examples seen, epochs counted.
-    mistake_counts_ : mistakes on each support vector, shape (machines, support vectors).
+    n_mistakes_, n_rounds_ : updates of all outputs; examples seen, epochs counted.
+    mistake_counts_ : mistakes on each support vector, shape (outputs, support vectors).
     support_, support_vectors_ : the rows that were ever got wrong.
-    dual_coef_, intercept_ : of the hypothesis, shape (machines, support vectors) and (machines,).
+    dual_coef_, intercept_ : of the hypothesis, shape (outputs, support vectors) and (outputs,).
     model_ : the hypothesis as a frozen model, with ``explain(x)``.
     certificate_ : after `fit`, the mistakes against the theorem (`onkel.bounds`).
     kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_ : as usual.
 
     Learns one example at a time, too: `partial_fit`, `learn_one`, `predict_one`. Classes may turn up
-    late there: a late class's machine starts at its first example.
+    late there: a late class's output starts at its first example.
 
-    Cost: an epoch takes (new mistakes) × n kernel values and O(n · machines) memory besides the data;
+    Cost: an epoch takes (new mistakes) × n kernel values and O(n · outputs) memory besides the data;
     `learn_one` and `predict_one` one kernel value per support vector.
 
     >>> from onkel import KernelPerceptron
     >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], ["same", "same", "other", "other"]
-    >>> machine = KernelPerceptron(gamma=2.0, shuffle=False).fit(X, y)
-    >>> machine.predict([[0.1, 0.0], [0.1, 0.9]]).tolist(), machine.n_mistakes_, machine.converged_
+    >>> clf = KernelPerceptron(gamma=2.0, shuffle=False).fit(X, y)
+    >>> clf.predict([[0.1, 0.0], [0.1, 0.9]]).tolist(), clf.n_mistakes_, clf.converged_
     (['same', 'other'], 4, True)
 
     Source: Aizerman, Braverman and Rozonoer 1964; Freund and Schapire 1999, Large margin
@@ -161,8 +161,8 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         self._certificate: Certificate | None = None
         return super()._resolve(rows)
 
-    def _new_learner(self, rows: Rows, machines: int) -> Online:
-        return Online(self._resolve(rows), machines, float(bool(self.fit_intercept)))
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Online:
+        return Online(self._resolve(rows), n_outputs, float(bool(self.fit_intercept)))
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Epochs:
         return Epochs(
@@ -187,9 +187,9 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def mistake_counts_(self) -> NDArray[np.int64]:
         check_is_fitted(self, "_learner")
         entries = self._learner.ledger.entries
-        counts = np.zeros((len(self.support_), self._learner.machines), dtype=np.int64)
+        counts = np.zeros((len(self.support_), self._learner.n_outputs), dtype=np.int64)
         np.add.at(counts, (np.searchsorted(self.support_, entries["row"]), entries["class"]), 1)
-        return (counts if self._learner.machines == 1 else counts[:, self._labels.order]).T
+        return (counts if self._learner.n_outputs == 1 else counts[:, self._labels.order]).T
 
     @property
     def support_(self) -> NDArray[np.int64]:
@@ -216,7 +216,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """v itself, shape (machines, features), where the kernel is linear."""
+        """v itself, shape (outputs, features), where the kernel is linear."""
         if getattr(self, "kernel_", None) is None or type(self.kernel_).__name__ != "Linear":
             raise AttributeError("coef_ is there only with a linear kernel")
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
@@ -232,20 +232,20 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     @property
     def model_(self) -> Expansion | Vote:
-        """The hypothesis as a frozen model, one output per machine as in `decision_function`."""
-        model = self._machine_model()
+        """The hypothesis as a frozen model, one output per output as in `decision_function`."""
+        model = self._output_model()
         labels = self._labels
         if isinstance(model, Vote):
-            if labels.machines == 1:
+            if labels.n_outputs == 1:
                 return model  # it already speaks for classes_[1]
-            machine, start = np.argsort(labels.order)[model.machine], model.start[labels.order]
-            return dataclasses.replace(model, machine=machine, start=start)
+            output, start = np.argsort(labels.order)[model.output], model.start[labels.order]
+            return dataclasses.replace(model, output=output, start=start)
         return Expansion(model.kernel, model.support, model.rows, labels.out(model.coef), self.intercept_)
 
     # ---------------------------------------------------------------- hypotheses
 
     def _coef(self) -> NDArray[np.float64]:
-        """Coefficients (support vectors, machines) of the hypothesis, in the learner's own order."""
+        """Coefficients (support vectors, outputs) of the hypothesis, in the learner's own order."""
         check_is_fitted(self, "_learner")
         learner: Online = self._learner
         if self.hypothesis == "last":
@@ -255,8 +255,8 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         if self.hypothesis == "voted":
             raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
         if self.hypothesis == "random":  # the guess in use at a random round
-            return learner.guess_at(np.full(learner.machines, 1 + int(self._draw * learner.rounds)))
-        ends = [learner.ledger.end_of_longest(o, learner.rounds) for o in range(learner.machines)]
+            return learner.guess_at(np.full(learner.n_outputs, 1 + int(self._draw * learner.rounds)))
+        ends = [learner.ledger.end_of_longest(o, learner.rounds) for o in range(learner.n_outputs)]
         return learner.guess_at(np.array(ends))
 
     def _ordered_support(self) -> Rows:
@@ -264,8 +264,8 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         support: Rows = self._learner.support.all_rows()
         return support[np.argsort(self._learner.support.numbers)]
 
-    def _machine_model(self) -> Expansion | Vote:
-        """The hypothesis with the learner's own machines, made once for a state of the learner."""
+    def _output_model(self) -> Expansion | Vote:
+        """The hypothesis with the learner's own outputs, made once for a state of the learner."""
         check_is_fitted(self, "_learner")
         learner: Online = self._learner
         key = (len(learner.ledger), learner.rounds, self.hypothesis)
@@ -281,28 +281,28 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
             ordered = np.ascontiguousarray(coef[np.argsort(learner.support.numbers)])
             return Expansion(learner.kernel, support, rows, ordered, learner.bias * coef.sum(axis=0))
         entries = learner.ledger.entries
-        start, weight = vote_weights(entries["round"], entries["class"], learner.machines, learner.rounds)
+        start, weight = vote_weights(entries["round"], entries["class"], learner.n_outputs, learner.rounds)
         place = np.searchsorted(rows, entries["row"])
-        # a vote at 0 is for +1, so that a single machine must already speak for classes_[1]
-        machine, step = entries["class"].copy(), entries["step"] * self._labels.sign
-        return Vote(learner.kernel, support, rows, place, machine, step, weight, start, learner.bias)
+        # a vote at 0 is for +1, so that a single output must already speak for classes_[1]
+        output, step = entries["class"].copy(), entries["step"] * self._labels.sign
+        return Vote(learner.kernel, support, rows, place, output, step, weight, start, learner.bias)
 
-    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
-        scores = self._machine_model().scores(X)
+    def _output_scores(self, X: Any) -> NDArray[np.float64]:
+        scores = self._output_model().scores(X)
         return scores * self._labels.sign if self.hypothesis == "voted" else scores
 
-    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
+    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
         if self.hypothesis == "averaged":
             return self._learner.scores(row, self._learner.averaged())  # type: ignore[no-any-return]
         if self.hypothesis == "last":
             return self._learner.scores(row)  # type: ignore[no-any-return]
-        return self._machine_scores(row)
+        return self._output_scores(row)
 
 
 class Perceptron(_WithLedger):
     """The perceptron: v ← v + η y x whenever y (v·x + b) ≤ 0.
 
-    With more than two classes one such machine for each against the rest. It makes the mistakes of
+    With more than two classes one such output for each against the rest. It makes the mistakes of
     ``KernelPerceptron(kernel="linear")``, update for update, in O(d) memory.
 
     Parameters
@@ -319,14 +319,14 @@ class Perceptron(_WithLedger):
 
     Attributes
     ----------
-    coef_, intercept_ : of the hypothesis, shape (machines, features) and (machines,).
+    coef_, intercept_ : of the hypothesis, shape (outputs, features) and (outputs,).
     mistakes_, n_mistakes_, n_rounds_, classes_, n_iter_, converged_ : as in `KernelPerceptron`.
 
-    Cost: machines × non-zeros multiply-adds an example.
+    Cost: outputs × non-zeros multiply-adds an example.
 
     >>> from onkel import Perceptron
-    >>> machine = Perceptron(shuffle=False).fit([[1.0, 1.0], [-1.0, 0.5]], [1, 0])
-    >>> machine.coef_, machine.intercept_, machine.n_mistakes_
+    >>> clf = Perceptron(shuffle=False).fit([[1.0, 1.0], [-1.0, 0.5]], [1, 0])
+    >>> clf.coef_, clf.intercept_, clf.n_mistakes_
     (array([[2. , 0.5]]), array([0.]), 2)
 
     Source: Rosenblatt 1958; Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron.
@@ -361,8 +361,8 @@ class Perceptron(_WithLedger):
         if self.hypothesis not in ("last", "averaged"):
             raise ParameterError(f"{self._who}: hypothesis must be last or averaged; got {self.hypothesis!r}.")
 
-    def _new_learner(self, rows: Rows, machines: int) -> Primal:
-        return Primal(self.n_features_in_, machines, float(self.learning_rate), bool(self.fit_intercept))
+    def _new_learner(self, rows: Rows, n_outputs: int) -> Primal:
+        return Primal(self.n_features_in_, n_outputs, float(self.learning_rate), bool(self.fit_intercept))
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Passes:
         return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
@@ -376,11 +376,11 @@ class Perceptron(_WithLedger):
         learner: Primal = self._learner
         return learner.averaged() if self.hypothesis == "averaged" else learner.V
 
-    def _machine_scores(self, X: Any) -> NDArray[np.float64]:
+    def _output_scores(self, X: Any) -> NDArray[np.float64]:
         V = self._v()
         return LinearModel(V[:, :-1], V[:, -1]).scores(X)
 
-    def _machine_scores_one(self, row: Rows) -> NDArray[np.float64]:
+    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
         return self._learner.scores(row, self._v())  # type: ignore[no-any-return]
 
     @property

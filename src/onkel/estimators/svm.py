@@ -40,7 +40,7 @@ __all__ = ["SVC", "SVR", "OneClassSVM"]
 
 
 class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
-    """The support vector classifier, one machine for each pair of classes.
+    """The support vector classifier, one output for each pair of classes.
 
     min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(w·φ(xᵢ) + b)), in its dual: min ½αᵀQα − Σα with Q_ij = yᵢyⱼk(xᵢ, xⱼ),
     0 ≤ αᵢ ≤ Cᵢ and Σyᵢαᵢ = 0. It stops when no pair of variables violates the conditions of the optimum
@@ -78,8 +78,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     Source: Boser, Guyon and Vapnik 1992; Fan, Chen and Lin 2005; Wen et al. 2018 (ThunderSVM).
 
     >>> from onkel import SVC
-    >>> machine = SVC(kernel="linear").fit([[-2.0, -1.0], [-1.0, -1.0], [1.0, 1.0], [2.0, 1.0]], [1, 1, 2, 2])
-    >>> machine.support_, machine.dual_coef_, machine.predict([[-0.8, -1.0]])
+    >>> clf = SVC(kernel="linear").fit([[-2.0, -1.0], [-1.0, -1.0], [1.0, 1.0], [2.0, 1.0]], [1, 1, 2, 2])
+    >>> clf.support_, clf.dual_coef_, clf.predict([[-0.8, -1.0]])
     (array([1, 2]), array([[-0.25,  0.25]]), array([1]))
     """
 
@@ -133,7 +133,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     _high: NDArray[np.float64]  # the bound of each row's α
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Solves the machine of each pair of classes.
+        """Solves the output of each pair of classes.
 
         On Ctrl-C, and at `time_limit`, the model is the best so far; KeyboardInterrupt then goes on.
         """
@@ -230,7 +230,7 @@ def _times(C: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
 
 
-class _OneMachine(SupportVectorMachine):
+class _OneExpansion(SupportVectorMachine):
     """What SVR and OneClassSVM share: one problem, one expansion."""
 
     model_: Expansion
@@ -273,7 +273,7 @@ class _OneMachine(SupportVectorMachine):
         return self.model_.scores(self._enter_to_predict(X))[:, 0]
 
 
-class SVR(RegressorMixin, _OneMachine):  # type: ignore[misc]
+class SVR(RegressorMixin, _OneExpansion):  # type: ignore[misc]
     """Support vector regression: errors up to ε cost nothing, larger ones their size.
 
     min ½‖w‖² + Σ Cᵢ max(0, |w·φ(xᵢ) + b − yᵢ| − ε), in its dual. Use it as scikit-learn's `SVR`; the module's
@@ -335,7 +335,7 @@ class SVR(RegressorMixin, _OneMachine):  # type: ignore[misc]
         check_number(self.epsilon, "epsilon", self._who, at_least=0.0)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Solves the machine; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
+        """Solves the output; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
         return self._fit_one(X, y, sample_weight, "numbers")
 
     def _state(
@@ -351,7 +351,7 @@ class SVR(RegressorMixin, _OneMachine):  # type: ignore[misc]
         return self._scores(X)
 
 
-class OneClassSVM(OutlierMixin, _OneMachine):  # type: ignore[misc]
+class OneClassSVM(OutlierMixin, _OneExpansion):  # type: ignore[misc]
     """Finds outliers: a function that is positive on all but about a share ν of the rows, and small elsewhere.
 
     min ½αᵀKα with 0 ≤ αᵢ ≤ wᵢ and Σα = ν Σw; f(x) = Σαᵢ k(xᵢ, x) − ρ. Use it as scikit-learn's `OneClassSVM`; the
@@ -410,7 +410,7 @@ class OneClassSVM(OutlierMixin, _OneMachine):  # type: ignore[misc]
         check_number(self.nu, "nu", self._who, above=0.0, at_most=1.0)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Solves the machine; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
+        """Solves the output; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
         return self._fit_one(X, None, sample_weight, "none")
 
     def _state(

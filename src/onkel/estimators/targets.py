@@ -1,12 +1,12 @@
-"""Labels ↔ the ±1 targets of one-vs-rest machines, also when labels turn up late.
+"""Labels ↔ the ±1 targets of one-vs-rest outputs, also when labels turn up late.
 
-Two classes share one machine: +1 is `classes[1]`. More have a machine each. Where the classes are
+Two classes share one output: +1 is `classes[1]`. More have a output each. Where the classes are
 known from the start any other label is an error; otherwise they are found as they come:
 
-- with one class so far, the one machine says +1 for it, whatever its place will be;
-- the second class is that machine's −1, and the sign is set right on the way out;
-- at the third class the machine is doubled, for the first class as it is and for the second
-  mirrored, and the third one's machine starts, at zero, with its first example, as all later ones.
+- with one class so far, the one output says +1 for it, whatever its place will be;
+- the second class is that output's −1, and the sign is set right on the way out;
+- at the third class the output is doubled, for the first class as it is and for the second
+  mirrored, and the third one's output starts, at zero, with its first example, as all later ones.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def class_weights(
 
 
 class Labels:
-    """The classes of a learner, in the order of its machines (`found`) and sorted (`classes`)."""
+    """The classes of a learner, in the order of its outputs (`found`) and sorted (`classes`)."""
 
     def __init__(self, known: NDArray | None = None, dtype: Any = None) -> None:
         self.fixed = known is not None
         self.dtype = dtype if known is None else known.dtype
-        # a single machine says +1 for found[0], and that is to be classes[1]
+        # a single output says +1 for found[0], and that is to be classes[1]
         self.found: list[Any] = [] if known is None else (known[::-1] if len(known) == 2 else known).tolist()
         self.seen: set[Any] = set()
         self._index = {label: i for i, label in enumerate(self.found)}
@@ -94,12 +94,14 @@ class Labels:
         self.classes: NDArray = np.unique(found)
         if self.dtype == object:
             self.classes = self.classes.astype(object)
-        self.machines = 1 if len(self.found) <= 2 else len(self.found)
+        self.n_outputs = 1 if len(self.found) <= 2 else len(self.found)
         # of each of `found`
-        self._targets: list[NDArray[np.float64]] = list(2 * np.eye(max(2, self.machines))[:, None, : self.machines] - 1)
-        # which machine stands for each of the sorted classes (more than two of them)
+        self._targets: list[NDArray[np.float64]] = list(
+            2 * np.eye(max(2, self.n_outputs))[:, None, : self.n_outputs] - 1
+        )
+        # which output stands for each of the sorted classes (more than two of them)
         self.order: NDArray[np.intp] = np.argsort(found, kind="stable")
-        # −1 where the single machine's +1 is not the second of two sorted classes
+        # −1 where the single output's +1 is not the second of two sorted classes
         self.sign = -1.0 if len(self.found) == 2 and self.found[0] != self.classes[1] else 1.0
 
     def copy(self) -> Labels:
@@ -137,37 +139,37 @@ class Labels:
         return self._index[label]
 
     def targets(self, index: NDArray[np.intp], new_from: int) -> NDArray[np.int8]:
-        """(n, machines) of ±1; machines from `new_from` on look at nothing before their first example."""
-        if self.machines == 1:
+        """(n, outputs) of ±1; outputs from `new_from` on look at nothing before their first example."""
+        if self.n_outputs == 1:
             return np.where(index == 0, 1, -1).astype(np.int8)[:, None]
-        y = np.where(index[:, None] == np.arange(self.machines), 1, -1).astype(np.int8)
-        for machine in range(max(new_from, 2), self.machines):
-            here = np.flatnonzero(index == machine)
-            y[: here[0] if len(here) else len(y), machine] = 0
+        y = np.where(index[:, None] == np.arange(self.n_outputs), 1, -1).astype(np.int8)
+        for output in range(max(new_from, 2), self.n_outputs):
+            here = np.flatnonzero(index == output)
+            y[: here[0] if len(here) else len(y), output] = 0
         return y
 
     def target(self, label: Any) -> NDArray[np.float64]:
-        """(1, machines) of ±1 for one label that was seen before; not to be written to."""
+        """(1, outputs) of ±1 for one label that was seen before; not to be written to."""
         return self._targets[self._index[label]]
 
     def unseen(self) -> NDArray[np.bool_]:
         """Which of the sorted classes no example had yet."""
         return np.array([label not in self.seen for label in self.classes.tolist()])
 
-    def mixing(self, machines: int) -> NDArray[np.float64] | None:
-        """How the machines of now come from as many as there were; None if nothing changed."""
-        if machines == self.machines:
+    def mixing(self, n_outputs: int) -> NDArray[np.float64] | None:
+        """How the outputs of now come from as many as there were; None if nothing changed."""
+        if n_outputs == self.n_outputs:
             return None
-        mixing = np.zeros((machines, self.machines))
+        mixing = np.zeros((n_outputs, self.n_outputs))
         np.fill_diagonal(mixing, 1.0)
-        if machines == 1:
+        if n_outputs == 1:
             mixing[0, 1] = -1.0
         return mixing
 
     def told(self, entries: NDArray[Any]) -> NDArray[Any]:
-        """Entries of a ledger as the user knows the classes: a machine's index is its class's."""
+        """Entries of a ledger as the user knows the classes: a output's index is its class's."""
         entries = entries.copy()
-        if self.machines == 1:
+        if self.n_outputs == 1:
             entries["class"] = len(self.classes) - 1
             entries["step"] *= self.sign
             return entries
@@ -176,6 +178,6 @@ class Labels:
 
     def out(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Machines' columns as the user knows them: one, for classes[1], or one per sorted class."""
-        if self.machines == 1:
+        if self.n_outputs == 1:
             return scores if self.sign > 0 else -scores
         return np.ascontiguousarray(scores[:, self.order])

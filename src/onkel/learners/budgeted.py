@@ -45,14 +45,14 @@ class One(NamedTuple):
 class Bounded:
     """f(x) = scale · Σⱼ Aⱼ k(sⱼ, x) + b, learned by a rule in the slots of a policy.
 
-    `counts` are the mistakes (y f ≤ 0) and the updates of all machines, `margin` and `offset` NORMA's
-    ρ or ε and b, one of each per machine.
+    `counts` are the mistakes (y f ≤ 0) and the updates of all outputs, `margin` and `offset` NORMA's
+    ρ or ε and b, one of each per output.
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        machines: int,
+        n_outputs: int,
         rule: Rule,
         policy: Policy,
         *,
@@ -64,17 +64,17 @@ class Bounded:
         self.kernel, self.rule, self.policy, self.norma = kernel, rule, policy, norma
         self._first_margin = margin
         slots = policy.budget or 0
-        self.slots, self.past = Slots(), Support(machines)
+        self.slots, self.past = Slots(), Support(n_outputs)
         self.numbers_of = np.empty(slots, dtype=np.int64)  # which row of the data is in each slot,
         self.entered = np.empty(slots, dtype=np.int64)  # and since which round
-        self.A = np.zeros((machines, slots))
+        self.A = np.zeros((n_outputs, slots))
         self.squares = np.zeros(slots)
         self.among: NDArray | None = None
-        self.squared = np.zeros(machines)
+        self.squared = np.zeros(n_outputs)
         self.state = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # budget.Memory, numbers
         self.places = np.zeros(2, dtype=np.int64)
         self.random = np.array([seed], dtype=np.uint64)
-        self.margin, self.offset = np.full(machines, margin), np.zeros(machines)
+        self.margin, self.offset = np.full(n_outputs, margin), np.zeros(n_outputs)
         self.counts = np.zeros(2, dtype=np.int64)
         self.ledger, self.rounds = Window(window), 0
         self.model: Any = None  # what the estimator last made of this state
@@ -99,14 +99,14 @@ class Bounded:
     # ---------------------------------------------------------------- what was learned
 
     @property
-    def machines(self) -> int:
+    def n_outputs(self) -> int:
         return len(self.A)
 
     def __len__(self) -> int:
         return int(self.places[0]) + len(self.past)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
-        """The support, the oldest first, its weights (m, machines), and which rows of the data it is."""
+        """The support, the oldest first, its weights (m, outputs), and which rows of the data it is."""
         size = int(self.places[0])
         scale, spread = self.state[0], self.state[1]
         if self.policy.budget is None:
@@ -116,8 +116,8 @@ class Bounded:
         return rows, np.ascontiguousarray(scale * self.A[:, order].T), self.numbers_of[order]
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
-        """(n, machines)."""
-        out = np.zeros((len(x), self.machines))
+        """(n, outputs)."""
+        out = np.zeros((len(x), self.n_outputs))
         size = int(self.places[0])
         if self.policy.budget is None:
             self.past.add_scores(self.kernel, x, self.past.coef, out)
@@ -131,15 +131,15 @@ class Bounded:
 
     # ---------------------------------------------------------------- changes
 
-    def set_machines(self, mixing: NDArray[np.float64]) -> None:
-        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
-        self.past.set_machines(mixing)
+    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+        """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
+        self.past.change_outputs(mixing)
         self.A = np.ascontiguousarray(mixing.T @ self.A)
         fresh = ~mixing.any(axis=0)
         self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(mixing))
         self.offset = self.offset @ mixing
         self.squared = self.squared @ np.abs(mixing)
-        self.state[2:4] *= np.abs(mixing).sum() / len(mixing)  # Q and M: a machine that is doubled has erred twice
+        self.state[2:4] *= np.abs(mixing).sum() / len(mixing)  # Q and M: a output that is doubled has erred twice
         self.ledger = self.ledger.mixed(mixing)
 
     def widen(self, n_features: int) -> None:
@@ -169,13 +169,13 @@ class Bounded:
     def learn(
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
+        """Examples, one by one: y (n, outputs), w and the rows' numbers (n,). Their scores before each."""
         return in_parts(CHUNK, self._learn, x, as_targets(y), w, numbers)
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
         b, budget = len(x), self.policy.budget
         memory, base = self._memory(x)
-        F, steps = np.empty((b, self.machines)), np.empty((b, self.machines))
+        F, steps = np.empty((b, self.n_outputs)), np.empty((b, self.n_outputs))
         run = self._learn_here if self._settings is None else self._learn_native
         any_taken = run(memory, base, y, w, F, steps)
         self.rounds += b
@@ -199,14 +199,14 @@ class Bounded:
         return F
 
     def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
-        """One example of weight 1, y (1, machines); under a budget on arrays that are there already."""
+        """One example of weight 1, y (1, outputs); under a budget on arrays that are there already."""
         one = self._one
-        if one is None or one.memory.A is not self.A:  # all arrays are others after `back_to` and `set_machines`
+        if one is None or one.memory.A is not self.A:  # all arrays are others after `back_to` and `change_outputs`
             if self.policy.budget is None or self._settings is None:
                 self.learn(x, y, ONE, np.array([number]))
                 return
-            memory, steps = self._memory(x)[0], np.empty((1, self.machines))
-            one = self._one = One(memory, steps, self._bound(memory, None, np.empty((1, self.machines)), steps))
+            memory, steps = self._memory(x)[0], np.empty((1, self.n_outputs))
+            one = self._one = One(memory, steps, self._bound(memory, None, np.empty((1, self.n_outputs)), steps))
         memory, rows = one.memory, self.slots.rows
         if rows is not None:
             self.kernel._gram_one(x, rows, memory.K)
@@ -258,9 +258,9 @@ class Bounded:
         else:
             fill_below(self.kernel, x, own)
         if self.policy.budget is None:
-            K, A, squares = np.zeros((b, b), dtype=x.dtype), np.zeros((self.machines, b)), np.zeros(b)
+            K, A, squares = np.zeros((b, b), dtype=x.dtype), np.zeros((self.n_outputs, b)), np.zeros(b)
             if len(self.past):
-                base = np.zeros((b, self.machines))
+                base = np.zeros((b, self.n_outputs))
                 self.past.add_scores(self.kernel, x, self.past.coef, base)
         else:
             K, A, squares = np.empty((b, self.A.shape[1]), dtype=x.dtype), self.A, self.squares

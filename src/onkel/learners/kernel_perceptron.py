@@ -37,9 +37,9 @@ def decide(
     squared: NDArray[np.float64],
     lengths: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The perceptron's decisions on a chunk, one by one: the steps (b, machines) it took, and the rows it erred on.
+    """The perceptron's decisions on a chunk, one by one: the steps (b, outputs) it took, and the rows it erred on.
 
-    `scores` (machines, b) are those of the guess before the chunk; they and `squared`, the machines'
+    `scores` (outputs, b) are those of the guess before the chunk; they and `squared`, the outputs'
     ‖v‖², are brought up to date. `lengths` are the rows' ‖φ(x)‖, where they are not alike.
     """
     b = len(x)
@@ -92,19 +92,19 @@ class Online:
     `rounds` counts the examples it was used on, of all epochs.
     """
 
-    def __init__(self, kernel: Kernel, machines: int, bias: float) -> None:
-        self.kernel, self.machines, self.bias = kernel, machines, bias
-        self.ledger, self.support = Ledger(), Support(machines)
-        self.squared = np.zeros(machines)  # ‖v‖² of each machine
+    def __init__(self, kernel: Kernel, n_outputs: int, bias: float) -> None:
+        self.kernel, self.n_outputs, self.bias = kernel, n_outputs, bias
+        self.ledger, self.support = Ledger(), Support(n_outputs)
+        self.squared = np.zeros(n_outputs)  # ‖v‖² of each output
         self.rounds = 0
         self.model: tuple[Any, Any] | None = None  # what the estimator last made of this state, and which it was
 
-    def set_machines(self, mixing: NDArray[np.float64]) -> None:
-        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
-        self.support.set_machines(mixing)
+    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+        """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
+        self.support.change_outputs(mixing)
         self.squared = self.squared @ np.abs(mixing)
         self.ledger = self.ledger.mixed(mixing)
-        self.machines = mixing.shape[1]
+        self.n_outputs = mixing.shape[1]
 
     def widen(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""
@@ -113,10 +113,10 @@ class Online:
 
     def mark(self) -> Any:
         """What `back_to` needs to undo all learning from now on."""
-        return self.machines, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.mark()
+        return self.n_outputs, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.mark()
 
     def back_to(self, mark: Any) -> None:
-        self.machines, self.rounds, self.squared, self.ledger, count, support = mark
+        self.n_outputs, self.rounds, self.squared, self.ledger, count, support = mark
         self.ledger.truncate(count)
         self.support.back_to(support)
 
@@ -129,26 +129,26 @@ class Online:
         return self.support.coef - self.support.moment / max(self.rounds, 1)
 
     def guess_at(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The coefficients of each machine's guess in a round: the updates before it."""
+        """The coefficients of each output's guess in a round: the updates before it."""
         entries, numbers = self.ledger.entries, self.support.numbers
         entries = entries[entries["round"] < rounds[entries["class"]]]
         order = np.argsort(numbers)
         place = order[np.searchsorted(numbers, entries["row"], sorter=order)]
-        coef = np.zeros((len(numbers), self.machines))
+        coef = np.zeros((len(numbers), self.n_outputs))
         np.add.at(coef, (place, entries["class"]), entries["step"])
         return coef
 
     def scores(self, x: Rows, coef: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """(n, machines) under the current guess, or with other coefficients."""
+        """(n, outputs) under the current guess, or with other coefficients."""
         coef = self.support.coef if coef is None else coef
-        out = np.zeros((len(x), self.machines))
+        out = np.zeros((len(x), self.n_outputs))
         self.support.add_scores(self.kernel, x, coef, out)
         if self.bias:
             out += self.bias * coef.sum(axis=0)
         return out
 
     def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
-        """A chunk of examples, one by one: y (n, machines), w and the rows' numbers (n,)."""
+        """A chunk of examples, one by one: y (n, outputs), w and the rows' numbers (n,)."""
         for start in range(0, len(x), CHUNK):
             where = slice(start, start + CHUNK)
             part = x[where] if len(x) > CHUNK else x
@@ -162,10 +162,10 @@ class Online:
             self.rounds += len(part)
 
     def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
-        """One example of weight 1, y (1, machines), without the machinery of chunks."""
+        """One example of weight 1, y (1, outputs), without the machinery of chunks."""
         self.rounds += 1
         f = self.scores(x)
-        if self.machines == 1 and y[0, 0] * f[0, 0] > 0:
+        if self.n_outputs == 1 and y[0, 0] * f[0, 0] > 0:
             return
         erred = (y * f <= 0) & (y != 0)
         if not erred.any():

@@ -1,6 +1,6 @@
 """The dual learner: an ordered ledger of mistakes over support vectors, and scores that are kept.
 
-A mistake-driven machine is the sum of the examples it got wrong, v = Σ step · φ(x), so the list of
+A mistake-driven output is the sum of the examples it got wrong, v = Σ step · φ(x), so the list of
 its mistakes in order is all there is: every earlier guess is a prefix of it.
 
 Learning from data that is all there (`Epochs`) keeps the scores of all rows under the current
@@ -48,15 +48,15 @@ KEEP = 256.0  # multiply-adds of a kernel value above which a kept one is cheape
 
 
 class Pending:
-    """Mistakes in their order, with their rows packed for products: positions `who`, `steps` (m, machines).
+    """Mistakes in their order, with their rows packed for products: positions `who`, `steps` (m, outputs).
 
     There is room for `most` of them, which takes memory only as they come.
     """
 
-    def __init__(self, machines: int, most: int) -> None:
+    def __init__(self, n_outputs: int, most: int) -> None:
         self.most = most
         self.who = np.empty(0, dtype=np.int64)
-        self.steps = np.empty((0, machines))
+        self.steps = np.empty((0, n_outputs))
         self._rows: Rows | None = None
 
     def __len__(self) -> int:
@@ -93,7 +93,7 @@ class Pending:
 class Epochs:
     """Passes over rows that are all there, with kept scores.
 
-    y (n, machines) in {−1, 0, +1}, w (n,) > 0. `scores` (machines, n) are those of the current guess
+    y (n, outputs) in {−1, 0, +1}, w (n,) > 0. `scores` (outputs, n) are those of the current guess
     on every row once an epoch after the first has ended (`complete`) and what waits is added (`settle`).
     """
 
@@ -110,7 +110,7 @@ class Epochs:
         again: bool,
     ) -> None:
         self.kernel, self.bias, self.again = kernel, bias, again
-        self.n, self.machines = y.shape
+        self.n, self.n_outputs = y.shape
         self._given = rows  # as the user knows them, and as they are best multiplied
         self.rows = rows.compact()
         self.y, self.w, self.numbers = y, w, numbers  # by position, the numbers to tell the rows by
@@ -118,13 +118,13 @@ class Epochs:
         self.place = np.arange(self.n)  # which row of the data stands at a position,
         self._position = np.arange(self.n)  # and the reverse
         self.ledger = Ledger()
-        self.squared = np.zeros(self.machines)
-        self.scores = np.zeros((self.machines, self.n))
+        self.squared = np.zeros(self.n_outputs)
+        self.scores = np.zeros((self.n_outputs, self.n))
         self.rounds = self.epoch = 0
         self.complete = False
         self._own: NDArray[np.float64] | None = None
         most = min(self.n, STORE // row_bytes(self.rows) + PUSH + LATER)
-        self._pending = Pending(self.machines, most)  # mistakes that some rows have not heard of,
+        self._pending = Pending(self.n_outputs, most)  # mistakes that some rows have not heard of,
         self._pushed = 0  # how many of them were pushed to the rows to come,
         self._visited: dict[int, int] = {}  # and up to which position the visited rows have had so many
         size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel._cost(self.rows) > KEEP else 0
@@ -156,11 +156,11 @@ class Epochs:
     def learner(self) -> Online:
         """A learner that goes on from here."""
         self._spare = None  # its memory is better used for the support
-        online = Online(self.kernel, self.machines, self.bias)
+        online = Online(self.kernel, self.n_outputs, self.bias)
         online.ledger, online.squared, online.rounds = self.ledger, self.squared, self.rounds
         entries = self.ledger.entries
         numbers, entry = np.unique(entries["row"], return_inverse=True)
-        coef, moment = np.zeros((2, len(numbers), self.machines))
+        coef, moment = np.zeros((2, len(numbers), self.n_outputs))
         np.add.at(coef, (entry, entries["class"]), entries["step"])
         np.add.at(moment, (entry, entries["class"]), entries["step"] * entries["round"])
         order = np.argsort(self.numbers)

@@ -26,28 +26,28 @@ from onkel.learners.slots import KeptRows
 __all__ = ["Lasvm"]
 
 CHUNK = 256  # rows that are learned on one set of kernel values
-STEPS = 10_000_000  # of FINISH for a machine, where tol is below what rounding allows
+STEPS = 10_000_000  # of FINISH for a output, where tol is below what rounding allows
 WORK = 1 << 25  # entries of gradients that one native call goes through: some 0.05 s
 
 
 class Lasvm:
-    """One machine per class, min ½ αᵀKα − yᵀα over what it keeps; f(x) = Σ α_s k(s, x) + b.
+    """One output per class, min ½ αᵀKα − yᵀα over what it keeps; f(x) = Σ α_s k(s, x) + b.
 
-    `counts` are the mistakes (y f ≤ 0) and the steps of PROCESS of all machines.
+    `counts` are the mistakes (y f ≤ 0) and the steps of PROCESS of all outputs.
     """
 
     def __init__(
-        self, kernel: Kernel, machines: int, *, C: float, tol: float, cache_bytes: int, window: int = 1000
+        self, kernel: Kernel, n_outputs: int, *, C: float, tol: float, cache_bytes: int, window: int = 1000
     ) -> None:
         self.kernel, self.C, self.tol = kernel, C, tol
         self.rows, self.cache = KeptRows(), KernelRows(cache_bytes, CHUNK)
-        self.kept = np.zeros((3, 0), dtype=np.int64)  # of each slot: machines that keep it, free ones, its number
+        self.kept = np.zeros((3, 0), dtype=np.int64)  # of each slot: outputs that keep it, free ones, its number
         self.sizes = np.zeros((2, 0))  # C and k(x, x)
-        self.values: NDArray[np.float64] = np.zeros((4, machines, 0))  # α, g, what bars them from rising, from falling
-        self.marks: NDArray[np.int8] = np.zeros((2, machines, 0), dtype=np.int8)  # y, and whether it is among `zeros`
-        self.zeros = np.zeros((machines, 0), dtype=np.int64)
-        self.ends = np.full((machines, 3), (-1, -1, 0))  # i, j, and how many are at zero
-        self.level = np.zeros((machines, 2))  # b and g_i − g_j
+        self.values: NDArray[np.float64] = np.zeros((4, n_outputs, 0))  # α, g, what bars them from rising, from falling
+        self.marks: NDArray[np.int8] = np.zeros((2, n_outputs, 0), dtype=np.int8)  # y, and whether it is among `zeros`
+        self.zeros = np.zeros((n_outputs, 0), dtype=np.int64)
+        self.ends = np.full((n_outputs, 3), (-1, -1, 0))  # i, j, and how many are at zero
+        self.level = np.zeros((n_outputs, 2))  # b and g_i − g_j
         self.tally = np.zeros(4, dtype=np.int64)  # slots, free ones, columns of the chunk, the clock
         self.counts = np.zeros(2, dtype=np.int64)
         self.ledger, self.rounds = Window(window), 0
@@ -56,7 +56,7 @@ class Lasvm:
     # ---------------------------------------------------------------- what was learned
 
     @property
-    def machines(self) -> int:
+    def n_outputs(self) -> int:
         return len(self.ends)
 
     @property
@@ -73,7 +73,7 @@ class Lasvm:
         return self.level[:, 0].copy()
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
-        """The support, its weights (m, machines), and which rows of the data it is, in their order."""
+        """The support, its weights (m, outputs), and which rows of the data it is, in their order."""
         alpha = self.values[0]
         slots = np.flatnonzero(alpha.any(axis=0))
         slots = slots[np.argsort(self.kept[2, slots])]
@@ -81,20 +81,20 @@ class Lasvm:
         return rows, np.ascontiguousarray(alpha[:, slots].T), self.kept[2, slots]
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
-        """(n, machines)."""
+        """(n, outputs)."""
         out = np.tile(self.level[:, 0], (len(x), 1))
         if len(self.rows):
             self.rows.add_scores(self.kernel, x, self.values[0, :, : self.top].T, out)
         return out
 
     def objective(self) -> NDArray[np.float64]:
-        """½ αᵀKα − yᵀα of each machine = −½ Σ α (y + g)."""
+        """½ αᵀKα − yᵀα of each output = −½ Σ α (y + g)."""
         alpha, g, y = *self.values[:2, :, : self.top], self.marks[0, :, : self.top]
         found: NDArray[np.float64] = -0.5 * (alpha * (y + g)).sum(axis=1)
         return found
 
     def gap(self) -> NDArray[np.float64]:
-        """How far each machine can be from the best on what it keeps: the primal less the dual objective."""
+        """How far each output can be from the best on what it keeps: the primal less the dual objective."""
         alpha, g, y = *self.values[:2, :, : self.top], self.marks[0, :, : self.top]
         slack = np.maximum(0.0, y * (g - self.level[:, :1]))  # 1 − y f
         found: NDArray[np.float64] = (0.5 * alpha * (y - g) + self.sizes[0, : self.top] * slack).sum(
@@ -104,8 +104,8 @@ class Lasvm:
 
     # ---------------------------------------------------------------- changes
 
-    def set_machines(self, mixing: NDArray[np.float64]) -> None:
-        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
+    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+        """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
         sign, source = mixing.sum(axis=0), np.abs(mixing).argmax(axis=0)
         values, marks = np.ascontiguousarray(self.values[:, source]), np.ascontiguousarray(self.marks[:, source])
         ends, level, zeros = self.ends[source], self.level[source], self.zeros[source]
@@ -140,7 +140,7 @@ class Lasvm:
         old = self.values.shape[2]
         if size > old:
             cap = 16 * (-(-max(size, 3 * old // 2, 64) // 16) | 1)  # never a power of two
-            more, c = cap - old, self.machines
+            more, c = cap - old, self.n_outputs
             self.kept = np.concatenate([self.kept, np.tile([[0], [0], [-1]], more)], axis=1)
             self.sizes = np.concatenate([self.sizes, np.zeros((2, more))], axis=1)
             bars = np.broadcast_to(np.array([0.0, 0.0, -np.inf, np.inf])[:, None, None], (4, c, more))
@@ -155,7 +155,7 @@ class Lasvm:
     def learn(
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
+        """Examples, one by one: y (n, outputs), w and the rows' numbers (n,). Their scores before each."""
         y, F, start = as_targets(y), np.empty(y.shape), 0
         at = self._slots_of(numbers)
         while start < len(x):
@@ -167,7 +167,7 @@ class Lasvm:
         return F
 
     def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
-        """One example of weight 1, y (1, machines)."""
+        """One example of weight 1, y (1, outputs)."""
         self.learn(x, y, ONE, np.array([number]))
 
     def _slots_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -223,7 +223,7 @@ class Lasvm:
     def _settle(self, x: Rows, state: tuple[Any, ...], position: NDArray[np.int64], log: NDArray[np.int64]) -> None:
         """What is left of a chunk moves into its slots, and its kernel rows to the cache."""
         cache, tally = self.cache, self.tally
-        if position[2] > 0:  # an error, or a second Ctrl-C: the example stays as it is now, where a machine keeps it
+        if position[2] > 0:  # an error, or a second Ctrl-C: the example stays as it is now, where a output keeps it
             position[0] += 1
             self._release(int(position[3]))
         _native.lasvm_settle(*state, cache.open, thread_count())
@@ -258,17 +258,17 @@ class Lasvm:
             self.kept[1, : free + 1].sort()  # which is a heap
 
     def finish(self) -> bool:
-        """FINISH: the machines' optimum on what they keep, to within tol; whether it came to that."""
+        """FINISH: the outputs' optimum on what they keep, to within tol; whether it came to that."""
         if len(self) == 0:
             return True
         dtype = self.cache.values.dtype if self.cache.area else self.rows[np.zeros(1, dtype=np.int64)].dtype
         self._make_room(self.top, dtype)
         own, log = np.empty((0, 0), dtype=dtype), np.empty((0, 2), dtype=np.int64)
-        position, most = np.zeros(2, dtype=np.int64), STEPS * self.machines
+        position, most = np.zeros(2, dtype=np.int64), STEPS * self.n_outputs
         self.tally[2], self.model = 0, None
         state = self._state(own, log)
-        while position[0] < self.machines and position[1] < most:
+        while position[0] < self.n_outputs and position[1] < most:
             need = _native.lasvm_finish(*state, position, WORK)
             if need >= 0:
                 self._fetch(need)
-        return bool(position[0] == self.machines)
+        return bool(position[0] == self.n_outputs)

@@ -29,7 +29,7 @@ class Learner(Protocol):
     rounds: int  # examples that were learned from, epochs counted
 
     @property
-    def machines(self) -> int:
+    def n_outputs(self) -> int:
         """How many outputs there are."""
 
     def learn(self, x: Rows, y: NDArray[Any], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> Any:
@@ -45,7 +45,7 @@ class Learner(Protocol):
     def scores(self, x: Rows) -> NDArray[np.float64]:
         """The scores of rows, shape (n, outputs)."""
 
-    def set_machines(self, mixing: NDArray[np.float64]) -> None:
+    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
         """Changes the number of outputs when a class appears.
 
         `mixing` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
@@ -65,7 +65,7 @@ class Learner(Protocol):
 
 
 def as_targets(y: NDArray) -> NDArray[np.float64]:
-    """Targets as the passes take them: NaN where a machine does not look, which labels say by a 0."""
+    """Targets as the passes take them: NaN where a output does not look, which labels say by a 0."""
     if y.dtype != np.int8:
         return y
     targets = y.astype(np.float64)

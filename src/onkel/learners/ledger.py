@@ -13,7 +13,7 @@ LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), 
 
 
 class Ledger:
-    """The mistakes of a run in order: round, row, class (machine) and step of each."""
+    """The mistakes of a run in order: round, row, class (output) and step of each."""
 
     def __init__(self) -> None:
         self._entries = np.empty(64, dtype=LEDGER)
@@ -31,18 +31,18 @@ class Ledger:
         """Forgets the entries from `count` on."""
         self._count = count
 
-    def end_of_longest(self, machine: int, rounds: int) -> int:
+    def end_of_longest(self, output: int, rounds: int) -> int:
         """The round in which the guess that was used longest failed, or rounds + 1; of equal ones the earliest guess.
 
-        The entries of the machine before that round make the guess.
+        The entries of the output before that round make the guess.
         """
-        mistakes = self.entries["round"][self.entries["class"] == machine]
+        mistakes = self.entries["round"][self.entries["class"] == output]
         used = np.diff(np.concatenate([[0], mistakes, [rounds]]))
         best = int(np.argmax(used))  # the first of the largest
         return int(mistakes[best]) if best < len(mistakes) else rounds + 1
 
     def mixed(self, mixing: NDArray[np.float64]) -> Ledger:
-        """The ledger of new machines that are copies (1) or mirror images (−1) of old ones."""
+        """The ledger of new outputs that are copies (1) or mirror images (−1) of old ones."""
         old, new = np.nonzero(mixing)
         parts = []
         for source, target in zip(old, new, strict=True):
@@ -56,15 +56,15 @@ class Ledger:
         return ledger
 
     def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Takes a chunk's steps (b, machines), 0 where a machine did not err."""
-        chunk, machine = np.nonzero(steps)
+        """Takes a chunk's steps (b, outputs), 0 where a output did not err."""
+        chunk, output = np.nonzero(steps)
         end = self._count + len(chunk)
         if end > len(self._entries):
             grown = np.empty(max(64, end, 2 * len(self._entries)), dtype=LEDGER)
             grown[: self._count] = self._entries[: self._count]
             self._entries = grown
         new = self._entries[self._count : end]
-        new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], machine, steps[chunk, machine]
+        new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], output, steps[chunk, output]
         self._count = end
 
     def add_one(self, steps: NDArray[np.float64], round: int, row: int) -> None:

@@ -1,4 +1,4 @@
-"""The primal learner: v itself, one vector per machine, for rows of numbers.
+"""The primal learner: v itself, one vector per output, for rows of numbers.
 
 The same mistakes as the kernel perceptron with the linear kernel, update for update, in O(d) memory.
 """
@@ -21,22 +21,22 @@ CHUNK_VALUES = 1 << 22  # of one native call: a fraction of a second
 
 
 class Primal:
-    """v and b of each machine, and what averages them: V − M / rounds, last column b."""
+    """v and b of each output, and what averages them: V − M / rounds, last column b."""
 
-    def __init__(self, n_features: int, machines: int, eta: float, bias: bool) -> None:
-        self.V, self.M = np.zeros((machines, n_features + 1)), np.zeros((machines, n_features + 1))
+    def __init__(self, n_features: int, n_outputs: int, eta: float, bias: bool) -> None:
+        self.V, self.M = np.zeros((n_outputs, n_features + 1)), np.zeros((n_outputs, n_features + 1))
         self.eta, self.bias = eta, bias
         self.ledger = Ledger()
         self.rounds = 0
 
     @property
-    def machines(self) -> int:
+    def n_outputs(self) -> int:
         return len(self.V)
 
     def averaged(self) -> NDArray[np.float64]:
         return self.V - self.M / max(self.rounds, 1)
 
-    def set_machines(self, mixing: NDArray[np.float64]) -> None:
+    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
         self.V, self.M = np.ascontiguousarray(mixing.T @ self.V), np.ascontiguousarray(mixing.T @ self.M)
         self.ledger = self.ledger.mixed(mixing)
 
@@ -60,23 +60,23 @@ class Primal:
         """Nothing to merge: there are no support vectors."""
 
     def scores(self, x: Rows, V: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """(n, machines) under the current guess, or with other vectors."""
+        """(n, outputs) under the current guess, or with other vectors."""
         assert isinstance(x, VectorRows)
         V = self.V if V is None else V
         return np.asarray(x.matrix @ V[:, :-1].T) + V[:, -1]
 
     def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
-        """One example of weight 1, y (1, machines)."""
+        """One example of weight 1, y (1, outputs)."""
         self.learn(x, y.astype(np.int8), np.ones(1), np.array([number]))
 
     def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
         """A chunk of examples, one by one."""
         assert isinstance(x, VectorRows)
-        step = max(1, CHUNK_VALUES // (x.n_features * self.machines))
+        step = max(1, CHUNK_VALUES // (x.n_features * self.n_outputs))
         for start in range(0, len(x), step):
             where = slice(start, start + step)
             part = x[where] if len(x) > step else x
-            steps = np.empty((len(part), self.machines))
+            steps = np.empty((len(part), self.n_outputs))
             csr = None if part.is_dense else part.csr()
             data = part.dense().ravel() if csr is None else csr.data
             indptr, indices = (None, None) if csr is None else (csr.indptr, csr.indices)

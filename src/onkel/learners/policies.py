@@ -24,16 +24,16 @@ __all__ = ["BasicForgetron", "Forgetron", "Grow", "Memory", "Oldest", "Policy", 
 class Memory:
     """The slots of a learner while it passes over a chunk, and the numbers that go along with them.
 
-    The weight of slot j in machine o is ``scale * A[o, j]``.
+    The weight of slot j in output o is ``scale * A[o, j]``.
     """
 
     K: NDArray  # (b, slots): kernel values of the chunk with the slots
     own: NDArray  # (b, b): of the chunk with itself, on and below the diagonal; above it anything
     among: NDArray | None  # (slots, slots): of the slots with themselves, where the policy needs them
-    A: NDArray[np.float64]  # (machines, slots)
+    A: NDArray[np.float64]  # (outputs, slots)
     squares: NDArray[np.float64]  # (slots,): k(s, s)
     holds: NDArray[np.int64]  # (slots,): which row of the chunk a slot has taken, else −1
-    squared: NDArray[np.float64]  # (machines,): ‖f‖², where the policy keeps it
+    squared: NDArray[np.float64]  # (outputs,): ‖f‖², where the policy keeps it
     numbers: NDArray[np.float64]  # scale, spread, Q, M, φ
     places: NDArray[np.int64]  # how many slots are taken; the oldest of them once all are
     random: NDArray[np.uint64]  # the state of `draw`
@@ -51,11 +51,11 @@ class Memory:
         return bool(self.size == self.A.shape[1])
 
     def weights(self, slot: int) -> NDArray[np.float64]:
-        """(machines,) of a slot."""
+        """(outputs,) of a slot."""
         return self.scale * self.A[:, slot]
 
     def scores_of(self, slot: int) -> NDArray[np.float64]:
-        """(machines,): f of a support vector, as it is now."""
+        """(outputs,): f of a support vector, as it is now."""
         assert self.among is not None
         return self.scale * (self.A[:, : self.size] @ self.among[slot, : self.size].astype(np.float64))
 
@@ -93,9 +93,9 @@ class Example(NamedTuple):
     """An example that is to be learned."""
 
     i: int  # its row of the chunk
-    steps: NDArray[np.float64]  # (machines,), what the rule says
-    f: NDArray[np.float64]  # (machines,), its scores before
-    y: NDArray[np.float64]  # (machines,), NaN where a machine does not look
+    steps: NDArray[np.float64]  # (outputs,), what the rule says
+    f: NDArray[np.float64]  # (outputs,), its scores before
+    y: NDArray[np.float64]  # (outputs,), NaN where a output does not look
     w: float
 
 
@@ -142,7 +142,7 @@ class Random(Policy):
 def self_tuned_shrink(s: float, m: float, k: float, Q: float, M: float) -> float:
     """The largest φ ≤ 1 with Q + Ψ(φs, φm) ≤ (15/32) M, where Ψ(λ, μ) = kλ² + 2kλ − 2λμ.
 
-    s is the weight of the vector to be forgotten, m = Σ y f(x) over the k machines in which it erred.
+    s is the weight of the vector to be forgotten, m = Σ y f(x) over the k outputs in which it erred.
     The root of aφ² + bφ + c in its stable form, −2c / (b + √d), which is right for every sign of a.
     [Dekel, Shalev-Shwartz and Singer 2008, sec. 4]
     """
@@ -177,7 +177,7 @@ class Forgetron(Policy):
         memory.numbers[4] = phi
 
     def _oldest(self, memory: Memory, new: Example) -> tuple[int, float, float]:
-        """Of the oldest vector: the machines in which it erred, its weight, and Σ y f(x) with the new example."""
+        """Of the oldest vector: the outputs in which it erred, its weight, and Σ y f(x) with the new example."""
         r = int(memory.places[1])
         alpha = memory.weights(r)
         after = memory.scores_of(r) + new.steps * float(memory.K[new.i, r])
@@ -188,7 +188,7 @@ class Forgetron(Policy):
 
 
 class BasicForgetron(Forgetron):
-    """Shrinks all weights by a fixed factor at every mistake, and more where a machine's ‖f‖ exceeds U."""
+    """Shrinks all weights by a fixed factor at every mistake, and more where a output's ‖f‖ exceeds U."""
 
     code = 4
 
@@ -209,7 +209,7 @@ class Replace(Policy):
 
     To give up r for x with β = α_r k(r, x)/k(x, x) + τ y changes f by ½‖α_r φ(r) − β φ(x)‖², and leaves the loss of x
     what it is without a budget, whatever r: the least of α_r² (k(r, r) − k(r, x)²/k(x, x)) goes, with several
-    machines of their sum; of equal ones the first.
+    outputs of their sum; of equal ones the first.
     [Wang and Vucetic 2010, Online passive-aggressive algorithms on a budget]
     """
 

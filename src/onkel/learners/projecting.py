@@ -44,32 +44,32 @@ class Part:
     K: NDArray  # (b, room): kernel values with the support
     own: NDArray  # (b, b): with each other, on and below the diagonal; or (b, 1): with themselves
     Z: NDArray[np.float64]  # (b, room): their projections
-    F: NDArray[np.float64]  # (b, machines): scores before each was learned,
-    steps: NDArray[np.float64]  # (b, machines): and what was then learned
+    F: NDArray[np.float64]  # (b, outputs): scores before each was learned,
+    steps: NDArray[np.float64]  # (b, outputs): and what was then learned
     added: NDArray[np.int64]  # (b,): 1 where an example became a support vector
 
     @classmethod
-    def empty(cls, b: int, room: int, machines: int, dtype: np.dtype, *, full: bool = False) -> Part:
+    def empty(cls, b: int, room: int, n_outputs: int, dtype: np.dtype, *, full: bool = False) -> Part:
         """`full`: none of them can become a support vector."""
         own = np.empty((b, 1 if full else b), dtype)
         K, Z = np.empty((b, room), dtype), aligned_empty((b, room), np.float64)
-        return cls(K, own, Z, np.empty((b, machines)), np.empty((b, machines)), np.empty(b, dtype=np.int64))
+        return cls(K, own, Z, np.empty((b, n_outputs)), np.empty((b, n_outputs)), np.empty(b, dtype=np.int64))
 
-    def fits(self, room: int, machines: int, dtype: np.dtype) -> bool:
-        return self.K.shape[1] == room and self.F.shape[1] == machines and self.K.dtype == dtype
+    def fits(self, room: int, n_outputs: int, dtype: np.dtype) -> bool:
+        return self.K.shape[1] == room and self.F.shape[1] == n_outputs and self.K.dtype == dtype
 
 
 class Projected:
-    """The Projectron's learner; `counts` are the mistakes and the updates of all machines."""
+    """The Projectron's learner; `counts` are the mistakes and the updates of all outputs."""
 
     def __init__(
-        self, kernel: Kernel, machines: int, *, eta: float, budget: int | None, aggressive: bool, window: int = 1000
+        self, kernel: Kernel, n_outputs: int, *, eta: float, budget: int | None, aggressive: bool, window: int = 1000
     ) -> None:
         self.kernel, self.eta, self.budget, self.aggressive = kernel, eta, budget, aggressive
         self.slots = Slots()
         self.numbers_of = np.empty(0, dtype=np.int64)  # which row of the data each support vector is
-        self.L, self.B = np.zeros((0, 0)), np.zeros((machines, 0))
-        # steps of one machine that β lacks: times L, and roughly with β, or with α; and how far that is off
+        self.L, self.B = np.zeros((0, 0)), np.zeros((n_outputs, 0))
+        # steps of one output that β lacks: times L, and roughly with β, or with α; and how far that is off
         self.waiting: NDArray[np.float64] | None = None
         self.behind = np.zeros(2)
         self.projects = False  # whether the last mistake was projected
@@ -90,7 +90,7 @@ class Projected:
         self.L = aligned(self.L)  # which copying did not keep
 
     @property
-    def machines(self) -> int:
+    def n_outputs(self) -> int:
         return len(self.B)
 
     @property
@@ -103,9 +103,9 @@ class Projected:
 
     @property
     def alpha(self) -> NDArray[np.float64]:
-        """The coefficients (machines, m): Lᵀ α = β."""
+        """The coefficients (outputs, m): Lᵀ α = β."""
         if self._alpha is None:
-            self._alpha = np.empty((self.machines, len(self)))
+            self._alpha = np.empty((self.n_outputs, len(self)))
             _native.coefficients(self.L, self._settled(), self._alpha)
         return self._alpha
 
@@ -124,7 +124,7 @@ class Projected:
             self.B, self.waiting, self.behind = self._settled(), None, np.zeros(2)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
-        """The support, its weights (m, machines), and which rows of the data it is."""
+        """The support, its weights (m, outputs), and which rows of the data it is."""
         return self.slots.rows, np.ascontiguousarray(self.alpha.T), self.numbers_of[: len(self)]
 
     def drift(self) -> float:
@@ -139,8 +139,8 @@ class Projected:
         return float(np.abs(L @ L.T - K).max())
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
-        """(n, machines); that of one example in single precision where steps wait and its sign is clear."""
-        out = np.zeros((len(x), self.machines))
+        """(n, outputs); that of one example in single precision where steps wait and its sign is clear."""
+        out = np.zeros((len(x), self.n_outputs))
         judge = self._judge
         if judge is not None and len(x) == 1 and self._alpha is None and not self.aggressive:
             assert self.slots.rows is not None
@@ -157,8 +157,8 @@ class Projected:
 
     # ---------------------------------------------------------------- changes
 
-    def set_machines(self, mixing: NDArray[np.float64]) -> None:
-        """New machines that are copies, mirror images or zeros: each column of (old, new) says which."""
+    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+        """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
         self._settle()
         self.B = np.ascontiguousarray(mixing.T @ self.B)
         self._alpha = None
@@ -185,11 +185,11 @@ class Projected:
     def learn(
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, machines), w and the rows' numbers (n,). Their scores before each."""
+        """Examples, one by one: y (n, outputs), w and the rows' numbers (n,). Their scores before each."""
         return in_parts(CHUNK, self._learn, x, as_targets(y), w, numbers)
 
     def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
-        """One example of weight 1, y (1, machines), on arrays that are there already.
+        """One example of weight 1, y (1, outputs), on arrays that are there already.
 
         It is projected only where there may be something to learn.
         """
@@ -221,10 +221,10 @@ class Projected:
         if m == len(self.L):
             self._make_room(m + 1)
         part, inverse = self._one, self._inverse
-        if part is None or not part.fits(len(self.L), self.machines, dtype):
-            part = self._one = Part.empty(1, len(self.L), self.machines, dtype)
+        if part is None or not part.fits(len(self.L), self.n_outputs, dtype):
+            part = self._one = Part.empty(1, len(self.L), self.n_outputs, dtype)
         by_alpha = not self.aggressive
-        if m < JUDGED_FROM or (by_alpha and not (self.projects and self.machines == 1 and self.kernel.is_psd)):
+        if m < JUDGED_FROM or (by_alpha and not (self.projects and self.n_outputs == 1 and self.kernel.is_psd)):
             return None
         if inverse is None:
             inverse = self._inverse = Inverse()
@@ -232,7 +232,7 @@ class Projected:
             inverse.follow(self.L, m)
         if not (inverse.serves_alpha if by_alpha else inverse.serves):
             return None
-        if self.waiting is None and self.machines == 1:  # of many machines each would have to be settled
+        if self.waiting is None and self.n_outputs == 1:  # of several outputs each would have to be updated
             self.waiting = np.zeros((2, len(self.L)))
             self.waiting[1, :m] = self.alpha[0] if by_alpha else self.B[0, :m]
         # fmt: off
@@ -247,7 +247,7 @@ class Projected:
         b, m = len(x), len(self)
         self._make_room(m + b)
         full = self.budget is not None and m >= self.budget
-        part = Part.empty(b, len(self.L), self.machines, x.dtype, full=full)
+        part = Part.empty(b, len(self.L), self.n_outputs, x.dtype, full=full)
         if full:
             part.own[:, 0] = self.kernel._diag(x)
         else:
@@ -292,7 +292,7 @@ class Projected:
         room = room if self.budget is None else min(room, self.budget)
         room = 8 * (-(-room // 8) | 1)  # an odd number of cache lines: rows then do not compete for one place
         self._settle()
-        L, B = aligned(np.zeros((room, room))), np.zeros((self.machines, room))
+        L, B = aligned(np.zeros((room, room))), np.zeros((self.n_outputs, room))
         L[:old, :old], B[:, :old] = self.L, self.B
         self.L, self.B = L, B
         self.numbers_of = np.concatenate([self.numbers_of, np.empty(room - old, dtype=np.int64)])

@@ -1,4 +1,4 @@
-"""Update rules: how far one machine steps on one example, one pure function each.
+"""Update rules: how far one output steps on one example, one pure function each.
 
     f ← f + step · k(x, ·)          step = rule(f, y, sq_norm, w, …)
 

@@ -18,17 +18,17 @@ __all__ = ["Support"]
 class Support:
     """Support vectors that are only ever added, packed for products, in blocks.
 
-    `coef` (m, machines) are their coefficients in the current guess, `moment` the same with each step
+    `coef` (m, outputs) are their coefficients in the current guess, `moment` the same with each step
     times its round: coef − moment / R is the average of all guesses over R rounds. The last block
     of dense rows grows in place: adding a vector writes one column of its panels.
     """
 
     BLOCK = 4096
 
-    def __init__(self, machines: int) -> None:
+    def __init__(self, n_outputs: int) -> None:
         self.blocks: list[Rows] = []
         self._size = 0
-        self._coef, self._moment = np.empty((0, machines)), np.empty((0, machines))
+        self._coef, self._moment = np.empty((0, n_outputs)), np.empty((0, n_outputs))
         self._numbers = np.empty(0, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -46,8 +46,8 @@ class Support:
     def numbers(self) -> NDArray[np.int64]:
         return self._numbers[: self._size]
 
-    def set_machines(self, mixing: NDArray[np.float64]) -> None:
-        """New machines that are sums of the old ones: (machines, new machines)."""
+    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+        """New outputs that are sums of the old ones: (outputs, new outputs)."""
         self._coef, self._moment = self.coef @ mixing, self.moment @ mixing
         self._numbers = self.numbers.copy()
 

@@ -29,7 +29,7 @@ class MistakesDisplay:
     Parameters
     ----------
     rounds : the rounds, counted from 1, in which mistakes happened, ascending; one that occurs twice
-        was a mistake of two machines.
+        was a mistake of two outputs.
     n_rounds : rounds in all.
     bound : the number of mistakes that the theorem allows, or None.
     name : the title.
@@ -64,7 +64,7 @@ class MistakesDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None, **options: Any) -> Self:
-        """Draws what a fitted online estimator remembers: the mistakes of all its machines, and their certificate."""
+        """Draws what a fitted online estimator remembers: the mistakes of all its outputs, and their certificate."""
         if not (hasattr(estimator, "mistakes_") and hasattr(estimator, "n_rounds_")):
             raise KindError(
                 f"{cls.__name__}.from_estimator: estimator must be a fitted online estimator, with mistakes_ and "

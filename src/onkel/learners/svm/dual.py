@@ -18,7 +18,7 @@ has a violation of at most tol, which is LIBSVM's rule.
 A round takes the variables that violate most into a working set, computes their kernel values with
 each other, and moves pairs of them in the core (cpp/smo.h) until nothing in the set violates much.
 Then the scores f = Kβ of all rows get the changes of β, by one product that never stores a kernel
-value: on these machines computing a value again is cheaper than keeping it. A problem that fits into
+value: on these outputs computing a value again is cheaper than keeping it. A problem that fits into
 one working set is solved in one round.
 
 Most variables soon stay at a bound. Rows whose variables are at a bound, with a v that is beyond all

@@ -1,4 +1,4 @@
-"""One against one: the machines of all pairs of classes, their shared kernel values, and their votes.
+"""One against one: the outputs of all pairs of classes, their shared kernel values, and their votes.
 
 Where the rows of two classes fit into one working set, a pair is solved whole, on the Gram matrix of its
 rows. Of that the two square parts are each class's own, the same in all its pairs, and computed once.
