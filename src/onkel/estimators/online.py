@@ -210,13 +210,13 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         known = len(labels.found)
         index = labels.index(y, self._who)
         mixing = labels.mixing(self._labels.n_outputs)
-        before = self._learner.mark()
+        before = self._learner.savepoint()
         try:
             if mixing is not None:
                 self._learner.change_outputs(mixing)
             self._learner.learn(rows, labels.targets(index, known), weights, numbers)
         except Exception:  # not KeyboardInterrupt: what was learned until then stays
-            self._learner.back_to(before)
+            self._learner.rollback(before)
             raise
         finally:
             if self._learner.n_outputs == labels.n_outputs:
@@ -361,13 +361,13 @@ class OnlineRegressor(OnlineEstimator):
                 self._begin(rows)
             numbers, interrupted = self._seen + present, None
             self._seen += given
-            before = self._learner.mark()
+            before = self._learner.savepoint()
             try:
                 self._learner.learn(rows, y, weights, numbers)
             except KeyboardInterrupt as stop:
                 interrupted = stop
             except Exception:
-                self._learner.back_to(before)
+                self._learner.rollback(before)
                 raise
         if interrupted is not None:
             raise interrupted

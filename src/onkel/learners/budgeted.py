@@ -148,17 +148,17 @@ class Bounded:
         self.past.widen(n_features)
         self.model = None
 
-    def mark(self) -> Any:
-        """What `back_to` needs to undo all learning from now on.
+    def savepoint(self) -> Any:
+        """What `rollback` needs to undo all learning from now on.
 
         Kernel values of the slots with each other are not copied: where learning is undone, they are computed again.
         """
         among, self.among = self.among, None
-        mark, self.among = parts_of(self), among
-        return mark
+        savepoint, self.among = parts_of(self), among
+        return savepoint
 
-    def back_to(self, mark: Any) -> None:
-        vars(self).update(mark)
+    def rollback(self, savepoint: Any) -> None:
+        vars(self).update(savepoint)
 
     def merge(self) -> None:
         """Without a budget, makes one support vector of those that are the same row; in slots they stay apart."""
@@ -201,7 +201,7 @@ class Bounded:
     def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
         """One example of weight 1, y (1, outputs); under a budget on arrays that are there already."""
         one = self._one
-        if one is None or one.memory.A is not self.A:  # all arrays are others after `back_to` and `change_outputs`
+        if one is None or one.memory.A is not self.A:  # all arrays are others after `rollback` and `change_outputs`
             if self.policy.budget is None or self._settings is None:
                 self.learn(x, y, ONE, np.array([number]))
                 return

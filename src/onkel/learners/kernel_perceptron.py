@@ -111,14 +111,14 @@ class Online:
         self.support.widen(n_features)
         self.model = None
 
-    def mark(self) -> Any:
-        """What `back_to` needs to undo all learning from now on."""
-        return self.n_outputs, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.mark()
+    def savepoint(self) -> Any:
+        """What `rollback` needs to undo all learning from now on."""
+        return self.n_outputs, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.savepoint()
 
-    def back_to(self, mark: Any) -> None:
-        self.n_outputs, self.rounds, self.squared, self.ledger, count, support = mark
+    def rollback(self, savepoint: Any) -> None:
+        self.n_outputs, self.rounds, self.squared, self.ledger, count, support = savepoint
         self.ledger.truncate(count)
-        self.support.back_to(support)
+        self.support.rollback(support)
 
     def merge(self) -> None:
         """Makes one support vector of those that are the same row, met in several epochs."""

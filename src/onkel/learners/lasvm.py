@@ -126,12 +126,12 @@ class Lasvm:
         self.rows.widen(n_features)
         self.model = None
 
-    def mark(self) -> Any:
-        """What `back_to` needs to undo all learning from now on."""
+    def savepoint(self) -> Any:
+        """What `rollback` needs to undo all learning from now on."""
         return parts_of(self)
 
-    def back_to(self, mark: Any) -> None:
-        vars(self).update(mark)
+    def rollback(self, savepoint: Any) -> None:
+        vars(self).update(savepoint)
 
     def merge(self) -> None:
         """Nothing to merge: a row that is met again is kept once."""

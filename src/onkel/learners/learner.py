@@ -57,10 +57,10 @@ class Learner(Protocol):
     def merge(self) -> None:
         """Called at the end of an epoch: merges support vectors that are the same row, where there are such."""
 
-    def mark(self) -> Any:
-        """A savepoint, for `back_to`."""
+    def savepoint(self) -> Any:
+        """A savepoint, for `rollback`."""
 
-    def back_to(self, mark: Any) -> None:
+    def rollback(self, savepoint: Any) -> None:
         """Undoes all learning since the savepoint."""
 
 

@@ -48,12 +48,12 @@ class Primal:
             wide[:, : old.shape[1] - 1], wide[:, -1] = old[:, :-1], old[:, -1]
             setattr(self, name, wide)
 
-    def mark(self) -> Any:
-        """What `back_to` needs to undo all learning from now on."""
+    def savepoint(self) -> Any:
+        """What `rollback` needs to undo all learning from now on."""
         return self.V.copy(), self.M.copy(), self.rounds, self.ledger, len(self.ledger)
 
-    def back_to(self, mark: Any) -> None:
-        self.V, self.M, self.rounds, self.ledger, count = mark
+    def rollback(self, savepoint: Any) -> None:
+        self.V, self.M, self.rounds, self.ledger, count = savepoint
         self.ledger.truncate(count)
 
     def merge(self) -> None:

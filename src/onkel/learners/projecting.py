@@ -169,12 +169,12 @@ class Projected:
         self.slots.widen(n_features)
         self.model = None
 
-    def mark(self) -> Any:
-        """What `back_to` needs to undo all learning from now on."""
+    def savepoint(self) -> Any:
+        """What `rollback` needs to undo all learning from now on."""
         return parts_of(self)
 
-    def back_to(self, mark: Any) -> None:
-        vars(self).update(mark)
+    def rollback(self, savepoint: Any) -> None:
+        vars(self).update(savepoint)
         self._inverse = self._judge = None  # it may have followed L further
 
     def merge(self) -> None:

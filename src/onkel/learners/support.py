@@ -104,13 +104,13 @@ class Support:
         twin._coef, twin._moment, twin._numbers = self._coef.copy(), self._moment.copy(), self._numbers.copy()
         return twin
 
-    def mark(self) -> Any:
-        """What `back_to` needs to forget everything that is added from now on."""
+    def savepoint(self) -> Any:
+        """What `rollback` needs to forget everything that is added from now on."""
         last = len(self.blocks[-1]) if self.blocks else 0
         return self._size, self._coef, self._moment, self._numbers, list(self.blocks), last
 
-    def back_to(self, mark: Any) -> None:
-        self._size, self._coef, self._moment, self._numbers, self.blocks, last = mark
+    def rollback(self, savepoint: Any) -> None:
+        self._size, self._coef, self._moment, self._numbers, self.blocks, last = savepoint
         if self.blocks and isinstance(self.blocks[-1], GrowingRows):
             self.blocks[-1].truncate(last)
 
