@@ -161,7 +161,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             except KeyboardInterrupt as stop:
                 return stop
             finally:
-                self._learner.merge()
+                self._learner.end_epoch()
         return None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -160,9 +160,9 @@ class Bounded:
     def rollback(self, savepoint: Any) -> None:
         vars(self).update(savepoint)
 
-    def merge(self) -> None:
+    def end_epoch(self) -> None:
         """Without a budget, makes one support vector of those that are the same row; in slots they stay apart."""
-        self.past.merge()
+        self.past.end_epoch()
 
     # ---------------------------------------------------------------- learning
 

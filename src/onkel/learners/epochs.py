@@ -46,7 +46,7 @@ class Passes:
             where = slice(start, start + STEP) if order is None else order[start : start + STEP]
             self._learner.learn(self.rows[where], self.y[where], self.w[where], self.numbers[where])
             progress(min(start + STEP, n))
-        self._learner.merge()
+        self._learner.end_epoch()
         return len(self.ledger) - before
 
 

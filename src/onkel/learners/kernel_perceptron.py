@@ -120,9 +120,9 @@ class Online:
         self.ledger.truncate(count)
         self.support.rollback(support)
 
-    def merge(self) -> None:
+    def end_epoch(self) -> None:
         """Makes one support vector of those that are the same row, met in several epochs."""
-        self.support.merge()
+        self.support.end_epoch()
 
     def averaged(self) -> NDArray[np.float64]:
         """The coefficients of Σ_k m_k v_k / m: a step of round r is in the guess of R − r of the R rounds."""

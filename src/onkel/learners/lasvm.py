@@ -133,7 +133,7 @@ class Lasvm:
     def rollback(self, savepoint: Any) -> None:
         vars(self).update(savepoint)
 
-    def merge(self) -> None:
+    def end_epoch(self) -> None:
         """Nothing to merge: a row that is met again is kept once."""
 
     def _make_room(self, size: int, dtype: np.dtype) -> None:

@@ -54,7 +54,7 @@ class Learner(Protocol):
     def widen(self, n_features: int) -> None:
         """Makes room for more features, in which all that was learned is 0."""
 
-    def merge(self) -> None:
+    def end_epoch(self) -> None:
         """Called at the end of an epoch: merges support vectors that are the same row, where there are such."""
 
     def savepoint(self) -> Any:

@@ -56,7 +56,7 @@ class Primal:
         self.V, self.M, self.rounds, self.ledger, count = savepoint
         self.ledger.truncate(count)
 
-    def merge(self) -> None:
+    def end_epoch(self) -> None:
         """Nothing to merge: there are no support vectors."""
 
     def scores(self, x: Rows, V: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

@@ -177,7 +177,7 @@ class Projected:
         vars(self).update(savepoint)
         self._inverse = self._judge = None  # it may have followed L further
 
-    def merge(self) -> None:
+    def end_epoch(self) -> None:
         """Nothing to merge: a row that is met again is in the span of the support."""
 
     # ---------------------------------------------------------------- learning

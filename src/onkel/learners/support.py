@@ -114,7 +114,7 @@ class Support:
         if self.blocks and isinstance(self.blocks[-1], GrowingRows):
             self.blocks[-1].truncate(last)
 
-    def merge(self) -> None:
+    def end_epoch(self) -> None:
         """Makes one vector of those that are the same row, in the place of the first of them."""
         numbers, first, place = np.unique(self.numbers, return_index=True, return_inverse=True)
         if len(numbers) == len(self):
