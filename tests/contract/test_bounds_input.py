@@ -236,7 +236,7 @@ def test_several_machines_are_listed_up_to_ten():
     margins[0, 1] = -1.0
     text = str(certify(mistakes=np.arange(12) % 3, margins=margins, norms=np.full(12, 2.0))).splitlines()
     assert text[0].startswith("certified: 12 mistakes in 2 epochs, at most ")
-    assert text[1] == "  sum: the sum of the bounds of the machines"
+    assert text[1] == "  sum: the sum of the bounds of the outputs"
     assert text[3] == "  no separator found in 2 epochs"
     assert text[4] == "  output 0: 0 mistakes, at most 4 (separable)"
     assert text[5].startswith("  output 1: 1 mistake, at most ")

@@ -20,15 +20,15 @@ def learner_of(name):
     return getattr(onkel, name)().partial_fit(X, (X[:, 0] > 0.5).astype(int))._learner
 
 
-@pytest.savepoint.parametrize("name", ONLINE)
+@pytest.mark.parametrize("name", ONLINE)
 def test_every_learner_keeps_the_contract(name):
     learner = learner_of(name)
     assert isinstance(learner, Learner)
     assert (learner.n_outputs, learner.rounds) == (1, 30)
 
 
-@pytest.savepoint.parametrize("name", ONLINE)
-@pytest.savepoint.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("method", METHODS)
 def test_every_learner_names_its_arguments_as_the_contract_does(name, method):
     promised = list(inspect.signature(getattr(Learner, method)).parameters)[1:]
     given = list(inspect.signature(getattr(learner_of(name), method)).parameters.values())

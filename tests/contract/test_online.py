@@ -47,11 +47,11 @@ REGRESSORS = [PassiveAggressiveRegressor, NormaRegressor]
 ALL = [*CLASSIFIERS, *REGRESSORS, NormaOneClass]
 BUDGETED = [cls for cls in ALL if cls not in (Projectron, OnlineSVC)]
 NORMAS = [NormaClassifier, NormaRegressor, NormaOneClass]
-every = pytest.savepoint.parametrize("cls", ALL)
-every_classifier = pytest.savepoint.parametrize("cls", CLASSIFIERS)
-every_regressor = pytest.savepoint.parametrize("cls", REGRESSORS)
-targeted = pytest.savepoint.parametrize("cls", [*CLASSIFIERS, *REGRESSORS])
-pytestmark = pytest.savepoint.filterwarnings("error::RuntimeWarning")
+every = pytest.mark.parametrize("cls", ALL)
+every_classifier = pytest.mark.parametrize("cls", CLASSIFIERS)
+every_regressor = pytest.mark.parametrize("cls", REGRESSORS)
+targeted = pytest.mark.parametrize("cls", [*CLASSIFIERS, *REGRESSORS])
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 def new(cls, **params):
@@ -160,7 +160,7 @@ def test_a_clone_has_the_parameters_and_nothing_that_was_learned(cls):
 
 
 @every
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_a_pickled_machine_predicts_alike_and_goes_on_alike(cls, convert):
     X, y = data(cls)
     machine = new(cls).fit(convert(X[:40]), None if y is None else y[:40])
@@ -190,7 +190,7 @@ def test_parameters_that_are_set_after_a_fit_wait_for_the_next_one(cls):
 
 
 @every
-@pytest.savepoint.parametrize("given", [{"gamma": 0.5}, {"degree": 2}, {"coef0": 0.0}])
+@pytest.mark.parametrize("given", [{"gamma": 0.5}, {"degree": 2}, {"coef0": 0.0}])
 def test_with_a_kernel_object_a_gamma_degree_or_coef0_of_ones_own_is_refused(cls, given):
     (name,) = given
     with pytest.raises(ParameterError, match=rf"{name}=.* has no effect on the kernel object RBF.*kernel__{name}"):
@@ -198,7 +198,7 @@ def test_with_a_kernel_object_a_gamma_degree_or_coef0_of_ones_own_is_refused(cls
 
 
 @every
-@pytest.savepoint.parametrize("gamma", ["scale", "auto", "median"])
+@pytest.mark.parametrize("gamma", ["scale", "auto", "median"])
 def test_gamma_is_resolved_by_the_first_call_that_brings_data_and_kept(cls, gamma):
     X, y = data(cls)
     machine = new(cls, kernel="rbf", gamma=gamma).partial_fit(X, y)
@@ -215,14 +215,14 @@ OLD = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) < (1, 7)
 FRAMES = [
     pytest.param(pd.DataFrame, id="pandas"),
     pytest.param(
-        pl.DataFrame, id="polars", marks=pytest.savepoint.skipif(OLD, reason="scikit-learn 1.6 needs pyarrow for it")
+        pl.DataFrame, id="polars", marks=pytest.mark.skipif(OLD, reason="scikit-learn 1.6 needs pyarrow for it")
     ),
 ]
 
 
 @every
-@pytest.savepoint.parametrize("frame", FRAMES)
-@pytest.savepoint.filterwarnings("error:X does not have valid feature names")
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.filterwarnings("error:X does not have valid feature names")
 def test_frames_give_the_names_of_the_features_and_other_columns_are_refused(cls, frame):
     X, y = data(cls)
     table, turned = frame({"age": X[:, 0], "size": X[:, 1]}), frame({"size": X[:, 1], "age": X[:, 0]})
@@ -309,8 +309,8 @@ def test_strings_are_learned_from_by_a_kernel_that_takes_objects(cls):
             machine.fit(WORDS, y[:7])
 
 
-@pytest.savepoint.parametrize("rows", [np.asarray, np.ndarray.tolist, sp.csr_array], ids=["array", "list", "csr"])
-@pytest.savepoint.parametrize("given", [np.arange(40) % 2, np.full(40, np.nan), np.ones(3), np.ones((40, 2)), "y", 7])
+@pytest.mark.parametrize("rows", [np.asarray, np.ndarray.tolist, sp.csr_array], ids=["array", "list", "csr"])
+@pytest.mark.parametrize("given", [np.arange(40) % 2, np.full(40, np.nan), np.ones(3), np.ones((40, 2)), "y", 7])
 def test_a_detector_of_novelty_does_not_look_at_y(rows, given):
     X, _ = data(NormaOneClass)
     machines = []
@@ -383,8 +383,8 @@ BAD_DATA = [
 ]
 
 
-@pytest.savepoint.parametrize("learn", ["fit", "partial_fit"])
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
     ("cls", "name", "case"), BAD_DATA, ids=[f"{c.__name__}-{name}" for c, name, _ in BAD_DATA]
 )
 def test_bad_data_is_refused_and_changes_nothing(cls, name, case, learn):
@@ -409,7 +409,7 @@ REFUSED = [
 ]
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     ("cls", "name", "case"), REFUSED, ids=[f"{cls.__name__}-{name}" for cls, name, _ in REFUSED]
 )
 def test_a_call_that_is_refused_says_why_and_changes_nothing(cls, name, case):
@@ -486,7 +486,7 @@ BAD_PARAMS = [
 ]
 
 
-@pytest.savepoint.parametrize(("cls", "params", "error", "message"), BAD_PARAMS)
+@pytest.mark.parametrize(("cls", "params", "error", "message"), BAD_PARAMS)
 def test_a_parameter_that_cannot_be_is_refused_by_name_and_a_fitted_machine_stays_so(cls, params, error, message):
     X, y = data(cls)
     for learn in ("fit", "partial_fit"):
@@ -511,8 +511,8 @@ def test_a_parameter_that_cannot_be_is_refused_by_name_and_a_fitted_machine_stay
 LONG = r"Forgetron needs a kernel with k\(x, x\) <= 1; got 4\. Use kernel\.normalized\(\).*, or RBF"
 
 
-@pytest.savepoint.parametrize("kernel", [Linear(), "linear"])
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", [Linear(), "linear"])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_the_forgetron_refuses_points_that_are_too_long_however_they_come(kernel, convert):
     short, y = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.6, 0.8]]), np.array([0, 1, 1, 0])
     bad = short.copy()
@@ -609,8 +609,8 @@ def in_small_parts(monkeypatch):
 
 
 @every
-@pytest.savepoint.usefixtures("in_small_parts")
-@pytest.savepoint.parametrize("classes", [2, 3])
+@pytest.mark.usefixtures("in_small_parts")
+@pytest.mark.parametrize("classes", [2, 3])
 def test_a_kernel_that_fails_on_a_later_row_leaves_the_machine_as_it_was(cls, classes):
     X, y = data(cls, classes=classes)
     first, later = (None, None) if y is None else (y[:30] % 2 if cls in CLASSIFIERS else y[:30], y[30:])
@@ -644,8 +644,8 @@ def state_without_function(machine):
 
 
 @every
-@pytest.savepoint.usefixtures("in_small_parts")
-@pytest.savepoint.parametrize("learn", ["fit", "partial_fit", "warm fit"])
+@pytest.mark.usefixtures("in_small_parts")
+@pytest.mark.parametrize("learn", ["fit", "partial_fit", "warm fit"])
 def test_an_interrupt_keeps_whole_parts_and_a_machine_that_goes_on(cls, learn):
     X, y = data(cls)
     calls, stop = [], []
@@ -681,7 +681,7 @@ def test_an_interrupt_keeps_whole_parts_and_a_machine_that_goes_on(cls, learn):
     np.testing.assert_allclose(scores(machine, X), scores(expected, X), atol=1e-12)
 
 
-@pytest.savepoint.parametrize("cls", [Forgetron, BudgetPerceptron, Projectron])
+@pytest.mark.parametrize("cls", [Forgetron, BudgetPerceptron, Projectron])
 def test_equal_rows_with_different_labels_are_warned_of(cls):
     X, y = [[0.0], [1.0], [1.0]], [0, 1, 0]
     with pytest.warns(ConvergenceWarning, match=rf"{cls.__name__}: 1 row\(s\) are equal to another row with another"):
@@ -697,7 +697,7 @@ def test_equal_rows_with_different_labels_are_warned_of(cls):
 
 
 @every
-@pytest.savepoint.parametrize("warm", [False, True])
+@pytest.mark.parametrize("warm", [False, True])
 def test_a_fit_draws_on_stderr_if_asked_and_never_on_stdout(cls, warm, capfd):
     X, y = data(cls)
     machine = new(cls, verbose=1, warm_start=warm).fit(X, y)
@@ -890,7 +890,7 @@ def test_the_ledger_is_a_window_that_stays_small_and_the_counts_go_on(cls):
 
 
 @every
-@pytest.savepoint.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 3])
 def test_what_was_learned_has_the_shapes_it_should(cls, classes):
     X, y = data(cls, classes=classes)
     machine = new(cls).fit(X, y)
@@ -942,7 +942,7 @@ UNCERTIFIED = {
 }
 
 
-@pytest.savepoint.parametrize("cls", UNCERTIFIED)
+@pytest.mark.parametrize("cls", UNCERTIFIED)
 def test_where_there_is_no_theorem_the_certificate_says_why(cls):
     X, y = data(cls)
     for machine in (new(cls).fit(X, y), new(cls).partial_fit(X, y), new(cls).learn_one(X[0], 1)):
@@ -964,7 +964,7 @@ CERTIFIED = {
 }
 
 
-@pytest.savepoint.parametrize("name", CERTIFIED)
+@pytest.mark.parametrize("name", CERTIFIED)
 def test_a_certificate_is_there_after_a_fit_and_not_after_learning_online(name):
     X, y = data(Forgetron)
     X[:, 0] += 4.0 * y  # far apart
@@ -993,7 +993,7 @@ def test_a_certificate_is_there_after_a_fit_and_not_after_learning_online(name):
     assert machine.fit(X, y).certificate_ == seen
 
 
-@pytest.savepoint.parametrize("name", CERTIFIED)
+@pytest.mark.parametrize("name", CERTIFIED)
 def test_a_certificate_without_a_bound_says_why(name):
     X, y = data(Forgetron)
     w = np.where(y == 1, 2.0, 1.0)
@@ -1091,8 +1091,8 @@ def learner_of(rule, policy, machines, *, native):
     return learner
 
 
-@pytest.savepoint.parametrize("machines", [1, 3])
-@pytest.savepoint.parametrize(("rule", "policy"), PAIRS)
+@pytest.mark.parametrize("machines", [1, 3])
+@pytest.mark.parametrize(("rule", "policy"), PAIRS)
 def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, policy, machines):
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(90, 3)), rng.choice([0.5, 1.0, 2.0], 90)

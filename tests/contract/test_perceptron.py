@@ -33,9 +33,9 @@ from onkel.models.expansion import Expansion
 from onkel.models.vote import Vote
 
 mpl.use("Agg")
-BOTH = pytest.savepoint.parametrize("cls", [KernelPerceptron, Perceptron])
+BOTH = pytest.mark.parametrize("cls", [KernelPerceptron, Perceptron])
 HYPOTHESES = ["averaged", "voted", "last", "random", "best"]
-pytestmark = pytest.savepoint.filterwarnings("error::RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 def rings(n=80, seed=0):
@@ -86,7 +86,7 @@ def test_a_grid_of_names_gammas_and_degrees_runs_although_no_kernel_uses_all_of_
     assert scores["poly", 1.0, 2] > 0.9 > scores["poly", 1.0, 1]
 
 
-@pytest.savepoint.parametrize("estimator", [KernelPerceptron(random_state=0), Perceptron(random_state=0)])
+@pytest.mark.parametrize("estimator", [KernelPerceptron(random_state=0), Perceptron(random_state=0)])
 def test_a_grid_search_in_two_processes_is_the_one_in_one(estimator):
     X, y = blobs()
     grid = {"max_iter": [1, 5], "hypothesis": ["last", "averaged"]}
@@ -106,7 +106,7 @@ def test_a_pipeline_hands_over_scaled_data_and_predicts_the_labels(cls):
     np.testing.assert_allclose(pipe.decision_function(X), by_hand.decision_function(StandardScaler().fit_transform(X)))
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "estimator",
     [KernelPerceptron("poly", degree=2), KernelPerceptron(RBF(gamma=0.7), hypothesis="voted"), Perceptron(max_iter=3)],
     ids=["names", "kernel object", "primal"],
@@ -187,7 +187,7 @@ def test_cross_validation_of_a_precomputed_matrix_cuts_its_rows_and_columns():
 
 
 @BOTH
-@pytest.savepoint.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 3])
 def test_scikit_learn_draws_the_boundary(cls, classes):
     import matplotlib.pyplot as plt
 
@@ -201,7 +201,7 @@ def test_scikit_learn_draws_the_boundary(cls, classes):
 
 
 @BOTH
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_a_pickled_machine_predicts_alike_and_goes_on_alike(cls, convert):
     X, y = blobs(classes=3)
     rows = convert(X)
@@ -220,7 +220,7 @@ def test_a_pickled_machine_predicts_alike_and_goes_on_alike(cls, convert):
     np.testing.assert_array_equal(again.decision_function(rows), machine.decision_function(rows))
 
 
-@pytest.savepoint.parametrize("hypothesis", HYPOTHESES)
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_every_hypothesis_survives_a_pickle(hypothesis):
     X, y = rings()
     machine = KernelPerceptron(hypothesis=hypothesis, random_state=0).fit(X, y)
@@ -256,14 +256,14 @@ OLD = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) < (1, 7)
 FRAMES = [
     pytest.param(pd.DataFrame, id="pandas"),
     pytest.param(
-        pl.DataFrame, id="polars", marks=pytest.savepoint.skipif(OLD, reason="scikit-learn 1.6 needs pyarrow for it")
+        pl.DataFrame, id="polars", marks=pytest.mark.skipif(OLD, reason="scikit-learn 1.6 needs pyarrow for it")
     ),
 ]
 
 
 @BOTH
-@pytest.savepoint.parametrize("frame", FRAMES)
-@pytest.savepoint.filterwarnings("error:X does not have valid feature names")
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.filterwarnings("error:X does not have valid feature names")
 def test_frames_give_the_names_of_the_features_and_other_columns_are_refused(cls, frame):
     X, y = blobs()
     table = frame({"age": X[:, 0], "height": X[:, 1]})
@@ -314,7 +314,7 @@ def test_read_only_sparse_rows_are_learned_from_too(cls):
 
 
 @BOTH
-@pytest.savepoint.parametrize("turn", ["sparse first", "dense first"])
+@pytest.mark.parametrize("turn", ["sparse first", "dense first"])
 def test_dense_and_sparse_rows_may_take_turns(cls, turn):
     X, y = blobs(classes=3)
     options = {"kernel": Linear()} if cls is KernelPerceptron else {}
@@ -334,8 +334,8 @@ def test_dense_and_sparse_rows_may_take_turns(cls, turn):
 SQUARE = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0], [3.0, 4.0]])
 
 
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
     ("gamma", "number"),
     [
         # entries 0 0 3 0 0 4 3 4: mean 14/8 = 1.75, mean square 50/8 = 6.25, variance 6.25 − 3.0625 = 3.1875
@@ -361,7 +361,7 @@ def test_scale_is_that_of_scikit_learn():
     assert machine.gamma_ == pytest.approx(SVC().fit(X, y)._gamma, rel=1e-12)
 
 
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_points_that_are_all_equal_have_a_gamma_too(convert):
     X = convert(np.zeros((4, 2)))
     for gamma in ("scale", "median"):
@@ -378,7 +378,7 @@ def test_repeated_rows_do_not_count_in_the_median_however_they_round():
     assert machine.gamma_ == pytest.approx(1.0 / np.square(two[0] - two[1]).sum(), rel=1e-6)
 
 
-@pytest.savepoint.parametrize("gamma", ["scale", "median"])
+@pytest.mark.parametrize("gamma", ["scale", "median"])
 def test_gamma_is_resolved_by_the_first_call_that_brings_data_and_kept(gamma):
     X, y = blobs()
     machine = KernelPerceptron(gamma=gamma).partial_fit(X[:10], y[:10], classes=[0, 1])
@@ -390,7 +390,7 @@ def test_gamma_is_resolved_by_the_first_call_that_brings_data_and_kept(gamma):
     assert machine.fit(100.0 * X, y).gamma_ < first / 100
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     ("gamma", "error", "message"),
     [
         ("big", ParameterError, "gamma must be a number > 0 or one of scale, auto, median; got 'big'"),
@@ -405,7 +405,7 @@ def test_a_gamma_that_is_none_is_refused(gamma, error, message):
         KernelPerceptron(gamma=gamma).fit(*blobs())
 
 
-@pytest.savepoint.parametrize("given", [{"gamma": 0.5}, {"gamma": "auto"}, {"degree": 2}, {"coef0": 0.0}])
+@pytest.mark.parametrize("given", [{"gamma": 0.5}, {"gamma": "auto"}, {"degree": 2}, {"coef0": 0.0}])
 def test_with_a_kernel_object_a_gamma_degree_or_coef0_of_ones_own_is_refused(given):
     X, y = blobs()
     (name,) = given
@@ -416,7 +416,7 @@ def test_with_a_kernel_object_a_gamma_degree_or_coef0_of_ones_own_is_refused(giv
     KernelPerceptron("rbf", **given).fit(X, y)  # with a name, what is not used is ignored
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "given", [{"degree": 3.0}, {"coef0": 1}, {"coef0": np.float32(1.0)}, {"degree": np.int64(3)}]
 )
 def test_a_default_that_is_written_as_another_kind_of_number_is_still_the_default(given):
@@ -437,7 +437,7 @@ def test_a_function_is_a_kernel():
     np.testing.assert_allclose(by_function.decision_function(X), by_name.decision_function(X), rtol=1e-9)
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     ("name", "kernel"),
     [
         ("linear", Linear()),
@@ -514,7 +514,7 @@ def test_a_precomputed_matrix_that_was_found_invalid_has_none_and_says_so():
     assert "the kernel is not positive semi-definite" in machine.certificate_.reason
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     ("n", "kernel"), [(501, Precomputed()), (20, 2.0 * Precomputed())], ids=["large", "composed"]
 )
 def test_a_matrix_that_was_not_examined_has_no_certificate(n, kernel):
@@ -537,7 +537,7 @@ def test_rows_of_no_weight_are_absent_from_a_precomputed_matrix_too():
     assert machine.certificate_.bound == pytest.approx(expected.certificate_.bound, rel=1e-9)
 
 
-@pytest.savepoint.filterwarnings("error")
+@pytest.mark.filterwarnings("error")
 def test_a_valid_precomputed_matrix_raises_no_warning_and_predicts_as_the_kernel_does():
     X, y = rings(30)
     K = RBF(gamma=1.0)(X)
@@ -572,7 +572,7 @@ def test_a_precomputed_matrix_cannot_be_learned_from_bit_by_bit():
     assert state(fitted) == before
 
 
-@pytest.savepoint.parametrize("label", [0, 1])
+@pytest.mark.parametrize("label", [0, 1])
 def test_a_fitted_precomputed_machine_refuses_a_single_example_whether_it_errs_or_not(label):
     X, y = rings(12)
     K = RBF(gamma=1.0)(X)
@@ -610,8 +610,8 @@ REFUSED = BAD_CALLS | BAD_CLASSES
 
 
 @BOTH
-@pytest.savepoint.parametrize("learn", ["fit", "partial_fit"])
-@pytest.savepoint.parametrize("case", BAD_DATA)
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+@pytest.mark.parametrize("case", BAD_DATA)
 def test_bad_data_is_refused_and_changes_nothing(cls, learn, case):
     X, y = blobs()
     spoil, message = BAD_DATA[case]
@@ -644,8 +644,8 @@ def in_time():
 
 
 @BOTH
-@pytest.savepoint.parametrize("case", REFUSED)
-@pytest.savepoint.usefixtures("in_time")
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.usefixtures("in_time")
 def test_a_call_that_is_refused_says_why_and_changes_nothing(cls, case):
     X, y = blobs()
     call, error, message = REFUSED[case]
@@ -666,7 +666,7 @@ BAD_PARAMS = [
 ]
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     ("cls", "params", "error", "message"),
     [
         *((cls, *case) for cls in (KernelPerceptron, Perceptron) for case in BAD_PARAMS),
@@ -731,7 +731,7 @@ def test_classes_without_a_weight_have_weight_one_in_chunks_as_in_a_fit(cls):
 
 
 @BOTH
-@pytest.savepoint.parametrize("classes", [[], [1], ["a", "a"]])
+@pytest.mark.parametrize("classes", [[], [1], ["a", "a"]])
 def test_fewer_than_two_classes_cannot_be_all_of_them(cls, classes):
     X, y = blobs()
     machine = cls()
@@ -775,7 +775,7 @@ def test_before_any_learning_there_is_no_prediction(cls):
     assert machine.predict_one(X[0]) is None
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     ("cls", "names"),
     [
         (KernelPerceptron, ["mistakes_", "n_mistakes_", "n_rounds_", "mistake_counts_", "support_", "certificate_"]),
@@ -800,7 +800,7 @@ def refusing(limit):
     return Custom(kernel)
 
 
-@pytest.savepoint.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 3])
 def test_a_kernel_that_fails_on_a_later_row_leaves_the_machine_as_it_was(classes, monkeypatch):
     patch_learner(monkeypatch, "CHUNK", 4)
     X, y = blobs(40, classes=classes)
@@ -826,7 +826,7 @@ def state_of_numbers(machine):
 
 
 @BOTH
-@pytest.savepoint.parametrize("warm", [False, True])
+@pytest.mark.parametrize("warm", [False, True])
 def test_a_fit_draws_on_stderr_if_asked_and_never_on_stdout(cls, warm, capfd):
     X, y = blobs()
     machine = cls(verbose=1, random_state=0, warm_start=warm).fit(X, y)
@@ -963,7 +963,7 @@ def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
     assert not machine.converged_
 
 
-@pytest.savepoint.parametrize("learn", ["partial_fit", "warm fit"])
+@pytest.mark.parametrize("learn", ["partial_fit", "warm fit"])
 def test_an_interrupt_while_going_on_keeps_whole_chunks_and_a_machine_that_goes_on(learn, monkeypatch):
     patch_learner(monkeypatch, "CHUNK", 8)
     X, y = rings(60)
@@ -1002,8 +1002,8 @@ LABELS = {
 
 
 @BOTH
-@pytest.savepoint.parametrize("container", [list, np.asarray, pd.Series], ids=["list", "array", "Series"])
-@pytest.savepoint.parametrize("kind", LABELS)
+@pytest.mark.parametrize("container", [list, np.asarray, pd.Series], ids=["list", "array", "Series"])
+@pytest.mark.parametrize("kind", LABELS)
 def test_labels_of_every_kind_come_back_as_they_went_in(cls, container, kind):
     names, python = LABELS[kind]
     X, place = blobs(classes=len(names))
@@ -1019,7 +1019,7 @@ def test_labels_of_every_kind_come_back_as_they_went_in(cls, container, kind):
 
 
 @BOTH
-@pytest.savepoint.parametrize("kind", LABELS)
+@pytest.mark.parametrize("kind", LABELS)
 def test_python_and_numpy_labels_are_learned_one_by_one_alike(cls, kind):
     names, _ = LABELS[kind]
     X, place = blobs(classes=len(names))
@@ -1051,9 +1051,9 @@ def test_a_longer_name_that_comes_late_is_not_cut(cls):
 # ---------------------------------------------------------------- what was learned
 
 
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
-@pytest.savepoint.parametrize(("classes", "machines"), [(2, 1), (3, 3)])
-@pytest.savepoint.parametrize("hypothesis", ["averaged", "last", "random", "best"])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("classes", "machines"), [(2, 1), (3, 3)])
+@pytest.mark.parametrize("hypothesis", ["averaged", "last", "random", "best"])
 def test_what_was_learned_has_the_shapes_it_should(convert, classes, machines, hypothesis):
     X, y = blobs(classes=classes)
     X = convert(X - 3.0)
@@ -1075,7 +1075,7 @@ def test_what_was_learned_has_the_shapes_it_should(convert, classes, machines, h
     np.testing.assert_allclose(machine.decision_function(X).reshape(60, -1), scores, atol=1e-12)
 
 
-@pytest.savepoint.parametrize(("classes", "shape"), [(2, (60,)), (3, (60, 3))])
+@pytest.mark.parametrize(("classes", "shape"), [(2, (60,)), (3, (60, 3))])
 @BOTH
 def test_scores_are_one_column_for_two_classes_and_one_per_class_for_more(cls, classes, shape):
     X, y = blobs(classes=classes)
@@ -1096,7 +1096,7 @@ def test_counts_are_the_last_guess_where_every_step_is_one():
     np.testing.assert_array_equal(machine.dual_coef_[0], signs * machine.mistake_counts_[0])
 
 
-@pytest.savepoint.parametrize("hypothesis", HYPOTHESES)
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_a_model_is_frozen_and_equal_to_that_of_the_same_fit(hypothesis):
     X, y = rings()
     first, second = (KernelPerceptron(hypothesis=hypothesis, random_state=0).fit(X, y) for _ in "ab")
@@ -1109,7 +1109,7 @@ def test_a_model_is_frozen_and_equal_to_that_of_the_same_fit(hypothesis):
     np.testing.assert_allclose(model.scores(X)[:, 0], first.decision_function(X), rtol=1e-12)
 
 
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_models_are_equal_by_all_that_they_hold(convert):
     X, y = rings()
     rows = convert(X)
@@ -1135,7 +1135,7 @@ def test_a_vote_in_tiles_is_the_vote_at_once(monkeypatch):
     np.testing.assert_array_equal(model.scores(X[::-1]), at_once[::-1])  # turned: no memory holds the answer yet
 
 
-@pytest.savepoint.parametrize("hypothesis", ["averaged", "voted"])
+@pytest.mark.parametrize("hypothesis", ["averaged", "voted"])
 def test_a_model_takes_rows_of_another_dtype_as_its_own(hypothesis):
     X, y = rings()
     narrow = X.astype(np.float32)
@@ -1143,8 +1143,8 @@ def test_a_model_takes_rows_of_another_dtype_as_its_own(hypothesis):
     np.testing.assert_array_equal(model.scores(narrow.astype(np.float64)), model.scores(narrow))
 
 
-@pytest.savepoint.parametrize("hypothesis", HYPOTHESES)
-@pytest.savepoint.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
+@pytest.mark.parametrize("classes", [2, 3])
 def test_a_model_does_not_change_while_its_learner_goes_on(hypothesis, classes):
     X, y = blobs(classes=classes)
     machine = KernelPerceptron(RBF(gamma=0.1), hypothesis=hypothesis, random_state=0).partial_fit(X, y)
@@ -1158,7 +1158,7 @@ def test_a_model_does_not_change_while_its_learner_goes_on(hypothesis, classes):
     assert model != machine.model_
 
 
-@pytest.savepoint.parametrize("hypothesis", HYPOTHESES)
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_classes_that_came_in_another_order_are_shown_sorted(hypothesis):
     X, y = rings()[0], np.random.default_rng(0).choice(3, 80, p=[0.2, 0.3, 0.5])
     y[:3] = [1, 2, 0]
@@ -1171,7 +1171,7 @@ def test_classes_that_came_in_another_order_are_shown_sorted(hypothesis):
     np.testing.assert_array_equal(machine.predict(X), machine.decision_function(X).argmax(axis=1))
 
 
-@pytest.savepoint.parametrize("hypothesis", HYPOTHESES)
+@pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_what_predicts_follows_every_round_mistake_or_not(hypothesis):
     X, y = rings()
     options = {"kernel": RBF(gamma=1.0), "hypothesis": hypothesis, "random_state": 0}
@@ -1189,7 +1189,7 @@ def test_what_predicts_follows_every_round_mistake_or_not(hypothesis):
     np.testing.assert_allclose(asked.set_params(hypothesis=other).decision_function(X), expected, rtol=1e-12)
 
 
-@pytest.savepoint.parametrize("learn", ["fit", "partial_fit"])
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
 def test_the_random_hypothesis_is_drawn_by_random_state(learn):
     X, y = rings()[0], np.random.default_rng(0).integers(0, 2, 80)  # labels that no guess keeps to for long
     scores = [
@@ -1218,8 +1218,8 @@ def test_a_reduced_model_has_the_largest_coefficients():
         model.reduced(0)
 
 
-@pytest.savepoint.parametrize("classes", [2, 3])
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_an_explanation_sums_to_the_score_largest_share_first(classes, convert):
     X, y = blobs(classes=classes)
     rows = convert(X - 3.0)
@@ -1241,9 +1241,9 @@ def test_an_explanation_sums_to_the_score_largest_share_first(classes, convert):
         machine.model_.explain([1.0, 2.0, 3.0])
 
 
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
-@pytest.savepoint.parametrize("kernel", ["linear", Linear()])
-@pytest.savepoint.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", ["linear", Linear()])
+@pytest.mark.parametrize("classes", [2, 3])
 def test_a_linear_kernel_has_coefficients_of_features(kernel, convert, classes):
     X, y = blobs(classes=classes)
     machine = KernelPerceptron(kernel, random_state=0, fit_intercept=True).fit(convert(X), y)

@@ -52,7 +52,7 @@ def separable(kernel, seed, n=24, d=3):
 # ---------------------------------------------------------------- the largest margin
 
 
-@pytest.savepoint.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
 def test_the_largest_margin_passes_through_the_origin(intercept):
     """Of orthonormal rows it is 1/√n, whatever the labels: α = 1 each, ‖w‖² = n. A free b would claim more."""
     X, y = np.eye(8), np.array([1, 1, 1, 1, 1, 1, 1, -1])
@@ -65,7 +65,7 @@ def test_the_largest_margin_passes_through_the_origin(intercept):
         np.testing.assert_allclose(found.bound, 8, rtol=4e-3)
 
 
-@pytest.savepoint.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @given(seed=seeds, intercept=st.booleans())
 def test_no_guess_has_a_larger_margin_than_the_largest(kernel, seed, intercept):
     X, y = separable(kernel, seed)
@@ -95,8 +95,8 @@ def test_the_largest_margin_is_that_of_a_support_vector_machine():
 # ---------------------------------------------------------------- mistakes ≤ bound
 
 
-@pytest.savepoint.parametrize("kernel", KERNELS, ids=repr)
-@pytest.savepoint.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("intercept", [False, True])
 @given(seed=seeds, weighting=weightings, comparator=st.sampled_from(COMPARATORS))
 def test_on_separable_data_mistakes_stay_within_the_bound(kernel, intercept, seed, weighting, comparator):
     X, y = separable(kernel, seed)
@@ -141,7 +141,7 @@ def test_on_random_labels_mistakes_stay_within_the_bound(
     assert "not separable: rows 0 and 1 are equal and have different labels" in str(seen)
 
 
-@pytest.savepoint.parametrize("kind", ["dense", "CSR", "precomputed", "objects"])
+@pytest.mark.parametrize("kind", ["dense", "CSR", "precomputed", "objects"])
 def test_equal_rows_with_different_labels_prove_that_nothing_separates(kind):
     X, y = noisy_line(0)
     X[17], y[17] = X[4], -y[4]
@@ -161,7 +161,7 @@ def test_equal_rows_with_different_labels_prove_that_nothing_separates(kind):
     assert ("no separator found in 3 epochs" in str(seen)) == (kind == "objects")
 
 
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_a_row_of_no_weight_is_in_no_conflict_and_keeps_its_number(convert):
     X, y = noisy_line(0)
     X[[2, 4]], y[[2, 4]] = X[1], [-y[1], y[1]]
@@ -188,9 +188,9 @@ def test_both_forms_with_slack_hold_for_any_comparator_and_any_margin(seed, epoc
 # ---------------------------------------------------------------- what a bound does not depend on
 
 
-@pytest.savepoint.parametrize("scale", [1e-6, 0.3, 7.0, 1e8])
-@pytest.savepoint.parametrize("seed", range(4))
-@pytest.savepoint.parametrize("flipped", [0, 4])
+@pytest.mark.parametrize("scale", [1e-6, 0.3, 7.0, 1e8])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("flipped", [0, 4])
 def test_scaling_the_kernel_changes_no_bound(scale, seed, flipped):
     X, y = noisy_line(seed, flipped=flipped)
     plain, scaled = (
@@ -203,7 +203,7 @@ def test_scaling_the_kernel_changes_no_bound(scale, seed, flipped):
     assert scaled.margin == pytest.approx(np.sqrt(scale) * plain.margin)
 
 
-@pytest.savepoint.parametrize("comparator", COMPARATORS)
+@pytest.mark.parametrize("comparator", COMPARATORS)
 def test_scaling_all_weights_changes_nothing(comparator):
     X, y = noisy_line(3)
     one, five = (
@@ -240,7 +240,7 @@ def test_a_row_of_weight_zero_is_absent():
     assert bounds.certificate(model, X, y).bound > seen.bound  # all rows: true as well, and worse
 
 
-@pytest.savepoint.parametrize("kind", ["float32", "CSR", "precomputed", "objects", "labels", "primal"])
+@pytest.mark.parametrize("kind", ["float32", "CSR", "precomputed", "objects", "labels", "primal"])
 def test_the_certificate_is_the_same_in_every_dress(kind):
     X, y = noisy_line(4)
     kernel = Linear() if kind == "primal" else RBF(gamma=0.2)
@@ -283,8 +283,8 @@ def test_nothing_given_is_changed():
 # ---------------------------------------------------------------- several classes
 
 
-@pytest.savepoint.parametrize("comparator", COMPARATORS)
-@pytest.savepoint.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("comparator", COMPARATORS)
+@pytest.mark.parametrize("intercept", [False, True])
 def test_of_several_classes_the_bound_is_the_sum_of_one_against_the_rest(intercept, comparator):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 3)), rng.choice(["a", "b", "c", "d"], size=40)
@@ -306,7 +306,7 @@ def test_of_several_classes_the_bound_is_the_sum_of_one_against_the_rest(interce
 # ---------------------------------------------------------------- kernels without a theorem
 
 
-@pytest.savepoint.parametrize("kernel", [Sigmoid(), -1.0 * Linear()])
+@pytest.mark.parametrize("kernel", [Sigmoid(), -1.0 * Linear()])
 def test_a_kernel_that_is_no_inner_product_has_no_bound(kernel):
     X, y = noisy_line(0)
     seen = bounds.certificate(SlowClassifier(kernel).fit(X, y), X, y)
@@ -337,7 +337,7 @@ def test_a_kernel_of_unknown_validity_is_examined_on_its_support(monkeypatch):
 # ---------------------------------------------------------------- the lemmas
 
 
-@pytest.savepoint.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @given(seed=seeds, intercept=st.booleans(), weighting=st.sampled_from(["none", "random"]), noisy=st.booleans())
 def test_both_lemmas_hold_at_every_mistake(kernel, seed, intercept, weighting, noisy):
     X, y = noisy_line(seed) if noisy else separable(kernel, seed)
@@ -353,7 +353,7 @@ def test_both_lemmas_hold_at_every_mistake(kernel, seed, intercept, weighting, n
     assert final.progress[-1] ** 2 <= final.norm_sq[-1] * (1 + 1e-9)  # Cauchy and Schwarz
 
 
-@pytest.savepoint.parametrize(("name", "lemma"), [("progress", "lemma_1"), ("norm_sq_ceiling", "lemma_2")])
+@pytest.mark.parametrize(("name", "lemma"), [("progress", "lemma_1"), ("norm_sq_ceiling", "lemma_2")])
 def test_a_trace_tells_where_a_lemma_fails(name, lemma):
     X, y = noisy_line(0, flipped=0)
     trace = bounds.trace(SlowClassifier(max_iter=20).fit(X, y), X, y)

@@ -12,7 +12,7 @@ from strategies import as_csr, seeds
 from onkel.bounds.equal_rows import conflicts
 from onkel.kernels import Custom, Linear, Precomputed, prepare
 
-kinds = pytest.savepoint.parametrize("kind", ["dense", "CSR", "float32", "CSR float32"])
+kinds = pytest.mark.parametrize("kind", ["dense", "CSR", "float32", "CSR float32"])
 OBJECTS = Custom(lambda a, b: float(a == b), pairwise=True, takes="objects")
 
 

@@ -39,9 +39,9 @@ WAYS = {
 }
 
 
-@pytest.savepoint.parametrize("way", WAYS)
-@pytest.savepoint.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
-@pytest.savepoint.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_copy_in_the_middle_of_a_stream_goes_on_alike(learner, way, dtype):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 12)).astype(dtype)

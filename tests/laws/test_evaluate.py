@@ -66,7 +66,7 @@ LEARNERS = {
     "averaged": lambda: KernelPerceptron(gamma=1.0),
     "Perceptron": Perceptron,
 }
-each_learner = pytest.savepoint.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+each_learner = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
 
 
 def by_hand(estimator, chunk):
@@ -87,7 +87,7 @@ def by_hand(estimator, chunk):
 
 
 @each_learner
-@pytest.savepoint.parametrize("chunk", [1, 2, 10, 500])
+@pytest.mark.parametrize("chunk", [1, 2, 10, 500])
 def test_it_is_the_loop_written_by_hand(make, chunk):
     estimator, twin = make(), make()
     records = list(progressive_validation(estimator, STREAM, chunk=chunk, every=1, window=20))
@@ -140,7 +140,7 @@ def test_it_is_deterministic_and_learns_in_place():
     assert again.unpredicted == 0
 
 
-@pytest.savepoint.parametrize(("chunk", "every", "expected"), [
+@pytest.mark.parametrize(("chunk", "every", "expected"), [
     (1, 50, [50, 100, 150, 157]),
     (1, 157, [157]),
     (1, 1000, [157]),
@@ -172,7 +172,7 @@ def test_classes_that_are_known_from_the_start():
         assert last.examples == 2
 
 
-@pytest.savepoint.parametrize("chunk", [1, 10])
+@pytest.mark.parametrize("chunk", [1, 10])
 def test_estimators_of_scikit_learn_are_judged_by_the_same_protocol(chunk):
     estimator, twin = SGDClassifier(random_state=0), SGDClassifier(random_state=0)
     classes, predicted = np.unique(Y), []
@@ -242,7 +242,7 @@ def test_an_example_that_could_not_be_predicted_is_a_wrong_one_of_its_class():
     assert last.metrics == pytest.approx({"accuracy": 0.5, "balanced_accuracy": 0.5, "f1": 2 / 3})
 
 
-@pytest.savepoint.parametrize("chunk", [1, 8])
+@pytest.mark.parametrize("chunk", [1, 8])
 def test_metrics_of_numbers_are_those_of_scikit_learn(chunk):
     target = 1e3 + X[:, 0]
     predicted = [np.mean(target[: start - start % chunk]) for start in range(chunk, N)]

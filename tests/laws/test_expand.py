@@ -56,8 +56,8 @@ def test_scores_have_the_same_bits_from_csr_and_dense_rows(kernel, shape, seed, 
     np.testing.assert_array_equal(expand(kernel, as_csr(X), as_csr(S), A), expand(kernel, X, S, A))
 
 
-@pytest.savepoint.parametrize("n", [70, 110, 600, 1000])
-@pytest.savepoint.parametrize("threads", ["1", "2", "3"])
+@pytest.mark.parametrize("n", [70, 110, 600, 1000])
+@pytest.mark.parametrize("threads", ["1", "2", "3"])
 def test_rows_of_very_different_lengths_find_room_wherever_a_threads_share_begins(n, threads, monkeypatch):
     monkeypatch.setenv("ONKEL_NUM_THREADS", threads)
     rng = np.random.default_rng(n)
@@ -72,9 +72,9 @@ def test_rows_of_very_different_lengths_find_room_wherever_a_threads_share_begin
         np.testing.assert_array_equal(expand(kernel, as_csr(X), S, A), expand(kernel, X, S.toarray(), A))
 
 
-@pytest.savepoint.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=repr)
-@pytest.savepoint.parametrize("m", [1, 31, 32, 33, 600])
-@pytest.savepoint.parametrize("d", [1, 9, 40])
+@pytest.mark.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=repr)
+@pytest.mark.parametrize("m", [1, 31, 32, 33, 600])
+@pytest.mark.parametrize("d", [1, 9, 40])
 def test_every_simd_path_scores_like_the_gram_matrix(kernel, m, d, simd_path):
     X, S = draw_points(kernel, 67, d, 3), draw_points(kernel, m, d, 4)
     A = np.random.default_rng(5).standard_normal((m, 3))
@@ -109,7 +109,7 @@ def test_prepared_rows_and_their_parts_score_like_arrays(kernel, seed, density):
     np.testing.assert_allclose(kernel(rows, support), kernel(X, X[new]), rtol=1e-13, atol=1e-15)
 
 
-@pytest.savepoint.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize("density", [0.1, 1.0])
 def test_prepared_support_larger_than_a_block_keeps_its_panels(monkeypatch, density):
     monkeypatch.setattr(onkel.kernels.tiles, "BLOCK_BYTES", 64 * 1024)
     X = draw_points(Linear(), 3000, 30, 0, density=density)
@@ -133,10 +133,10 @@ def test_the_density_is_seen():
         assert [(RBF()._form, sparse) in rows._kept for sparse in (False, True)] == [not is_sparse, is_sparse]
 
 
-@pytest.savepoint.parametrize("simd_path", simd_targets())
-@pytest.savepoint.parametrize("store", [np.asarray, as_csr], ids=["dense", "csr"])
-@pytest.savepoint.parametrize("n", [1, 40, 300, 513])  # from a part of a chunk of the core's to many
-@pytest.savepoint.parametrize("kernel", [*EVERY_VECTOR_KERNEL, RBF() + Linear()], ids=str)
+@pytest.mark.parametrize("simd_path", simd_targets())
+@pytest.mark.parametrize("store", [np.asarray, as_csr], ids=["dense", "csr"])
+@pytest.mark.parametrize("n", [1, 40, 300, 513])  # from a part of a chunk of the core's to many
+@pytest.mark.parametrize("kernel", [*EVERY_VECTOR_KERNEL, RBF() + Linear()], ids=str)
 def test_below_the_diagonal_a_gram_matrix_is_the_whole_one(kernel, n, store, simd_path):
     for d, density, dtype in ((20, 1.0, np.float32), (20, 0.1, np.float64), (3, 1.0, np.float64)):
         X = draw_points(kernel, n, d, 0, density=density).astype(dtype)
@@ -164,7 +164,7 @@ def test_a_sparse_product_needs_no_memory_for_features_that_do_not_occur():
     np.testing.assert_allclose(RBF(gamma=0.1)(rows, rows), [[1, np.exp(-2.0)], [np.exp(-2.0), 1]], rtol=1e-14)
 
 
-@pytest.savepoint.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_of_float32_rows_add_up_in_float64(dtype):
     n = 60_000  # a plain float32 sum of as many ones and tiny values would be far off
     S = np.zeros((n, 1), dtype=dtype)

@@ -97,7 +97,7 @@ def test_the_map_of_sparse_rows_is_the_map_of_the_same_dense_rows(X, params):
         np.testing.assert_allclose(mapped.toarray(), H.transform(X), rtol=1e-13)
 
 
-@pytest.savepoint.parametrize("coef0", [0.0, 1.0])
+@pytest.mark.parametrize("coef0", [0.0, 1.0])
 def test_unsorted_and_repeated_entries_of_a_sparse_row_are_understood_and_left_alone(coef0):
     unsorted = sp.csr_array((np.array([3.0, 1.0, 0.5, 2.0]), np.array([2, 0, 0, 1]), np.array([0, 3, 4])), shape=(2, 3))
     H = PolynomialMap(degree=2, coef0=coef0).fit(unsorted)
@@ -122,7 +122,7 @@ def test_the_map_of_the_notes_is_another_kernel_and_needs_root_two_on_its_linear
     np.testing.assert_allclose([found[name] for name in names], corrected, rtol=1e-15)
 
 
-@pytest.savepoint.parametrize(("degree", "d", "coef0"), [(1, 3, 1.0), (3, 5, 1.0), (3, 5, 0.0), (7, 2, 2.0)])
+@pytest.mark.parametrize(("degree", "d", "coef0"), [(1, 3, 1.0), (3, 5, 1.0), (3, 5, 0.0), (7, 2, 2.0)])
 def test_there_is_one_column_for_each_monomial(degree, d, coef0):
     H = PolynomialMap(degree=degree, coef0=coef0).fit(np.zeros((1, d)))
     variables = d + (coef0 > 0)
@@ -130,8 +130,8 @@ def test_there_is_one_column_for_each_monomial(degree, d, coef0):
     assert len(set(H.get_feature_names_out())) == len(H.coefficients_) == H.transform(np.ones((1, d))).shape[1]
 
 
-@pytest.savepoint.parametrize("convert", [np.asarray, sp.csr_array])
-@pytest.savepoint.parametrize(("degree", "coef0"), [(1, 0.0), (1, 1.0), (3, 1.0)])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("degree", "coef0"), [(1, 0.0), (1, 1.0), (3, 1.0)])
 def test_the_polynomial_map_keeps_float32_and_leaves_its_input_alone(convert, degree, coef0):
     X = training_set().astype(np.float32)
     rows = convert(X.copy())
@@ -146,7 +146,7 @@ def test_the_polynomial_map_keeps_float32_and_leaves_its_input_alone(convert, de
 # ---------------------------------------------------------------- EigenMap
 
 
-@pytest.savepoint.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @few
 @given(X=points(max_rows=25))
 def test_inner_products_of_the_eigen_features_are_the_training_gram_matrix(kernel, X):
@@ -165,7 +165,7 @@ def test_whatever_valid_kernels_make_has_eigen_features_too(kernel, n, d, seed):
     np.testing.assert_allclose(eigen.transform(X), Phi, rtol=0, atol=1e-7 * np.abs(Phi).max())
 
 
-@pytest.savepoint.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @few
 @given(X=points(max_rows=25))
 def test_transforming_the_training_rows_gives_what_fit_transform_gave(kernel, X):
@@ -176,7 +176,7 @@ def test_transforming_the_training_rows_gives_what_fit_transform_gave(kernel, X)
     np.testing.assert_allclose(eigen.transform(X[:1]), Phi[:1], rtol=0, atol=1e-7 * np.abs(Phi).max())
 
 
-@pytest.savepoint.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_a_new_point_has_its_kernel_values_with_the_training_points_and_no_more_length_than_it_should(kernel):
     X, Z = training_set(), training_set(seed=1, n=7)
     eigen = EigenMap(kernel).fit(X)
@@ -185,7 +185,7 @@ def test_a_new_point_has_its_kernel_values_with_the_training_points_and_no_more_
     assert ((Phi**2).sum(axis=1) <= kernel.diag(Z) * (1 + 1e-8)).all()  # a projection
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "kernel", [RBF(gamma=0.3), Polynomial(degree=2), Custom(lambda X, Z: X @ Z.T + 1.0)], ids=repr
 )
 def test_fewer_components_are_the_first_of_all(kernel):
@@ -209,7 +209,7 @@ def test_the_linear_kernel_has_as_many_features_as_the_data_has_dimensions():
     assert eigen.transform(X).shape == (40, 5)
 
 
-@pytest.savepoint.parametrize("kernel", [RBF(gamma=0.3), Polynomial(degree=2), Laplacian(gamma=0.5)], ids=repr)
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Polynomial(degree=2), Laplacian(gamma=0.5)], ids=repr)
 def test_eigen_features_of_sparse_rows_are_those_of_the_same_dense_rows(kernel):
     X = np.where(np.random.default_rng(2).random((30, 9)) < 0.8, 0.0, training_set(n=30, d=9))
     dense, sparse = EigenMap(kernel, n_components=4), EigenMap(kernel, n_components=4)
@@ -218,7 +218,7 @@ def test_eigen_features_of_sparse_rows_are_those_of_the_same_dense_rows(kernel):
         np.testing.assert_allclose(sparse.transform(rows), dense.transform(X), rtol=0, atol=1e-11)
 
 
-@pytest.savepoint.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_eigen_features_keep_float32(kernel):
     X = training_set().astype(np.float32)
     eigen = EigenMap(kernel)
@@ -253,7 +253,7 @@ def test_the_sign_of_a_column_is_that_of_its_first_large_entry_whatever_the_solv
         assert next(value for value in column if abs(value) >= 0.9 * abs(column).max()) > 0
 
 
-@pytest.savepoint.parametrize("n_components", [None, 2])
+@pytest.mark.parametrize("n_components", [None, 2])
 def test_an_indefinite_kernel_is_refused_with_a_witness(n_components):
     X, k = training_set(), Sigmoid(gamma=1.0, coef0=-1.0)
     with pytest.raises(GramError, match="no negative eigenvalue") as caught:

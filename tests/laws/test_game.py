@@ -42,9 +42,9 @@ def scripts(draw):
 # ---------------------------------------------------------------- the theorem
 
 
-@pytest.savepoint.parametrize("n", [1, 2, 3, 8, 50])
-@pytest.savepoint.parametrize("radius_sq", [0.3, 1.0, 7.0, 1e6])
-@pytest.savepoint.parametrize("kernel", [None, Linear()])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 50])
+@pytest.mark.parametrize("radius_sq", [0.3, 1.0, 7.0, 1e6])
+@pytest.mark.parametrize("kernel", [None, Linear()])
 def test_orthogonal_points_attain_the_bound(n, radius_sq, kernel):
     trace = play(Orthogonal(n, radius_sq), PerceptronPlayer(kernel))
     assert trace.n_mistakes == len(trace.rounds) == n
@@ -93,7 +93,7 @@ def test_random_points_fill_what_the_rules_leave():
     assert abs(y.mean()) < 0.05
 
 
-@pytest.savepoint.parametrize("dimension", [2, 3, 10])
+@pytest.mark.parametrize("dimension", [2, 3, 10])
 def test_greed_hurts_far_more_than_chance(dimension):
     def mean_mistakes(kind):
         games = (play(kind(dimension, margin=0.2, random_state=s), PerceptronPlayer(), rounds=60) for s in range(8))
@@ -196,7 +196,7 @@ def test_a_seed_is_a_game(a):
     assert longer != first
 
 
-@pytest.savepoint.parametrize("kind", [RandomWithin, Greedy])
+@pytest.mark.parametrize("kind", [RandomWithin, Greedy])
 def test_another_seed_is_another_secret_and_other_moves(kind):
     one, two = (play(kind(3, random_state=s), PerceptronPlayer(), rounds=20) for s in (0, 1))
     assert one.u != two.u

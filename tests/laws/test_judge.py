@@ -21,8 +21,8 @@ from onkel.learners.projecting import IN_DOUBT, NO_LIMIT, NOTHING, WAITS, Projec
 from onkel.learners.screening import Inverse
 
 UNIT = 2.0**-24  # of rounding in single precision
-every_target = pytest.savepoint.parametrize("target", simd_targets())
-every_dtype = pytest.savepoint.parametrize("dtype", [np.float32, np.float64])
+every_target = pytest.mark.parametrize("target", simd_targets())
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 def support_of(rng, m, gamma=0.5, d=5):
@@ -75,7 +75,7 @@ def projected(settings, L, k, kxx, B, y, dtype=np.float64):
 
 @every_target
 @every_dtype
-@pytest.savepoint.parametrize("m", [1, 2, 31, 32, 33, 63, 64, 65, 100, 300])
+@pytest.mark.parametrize("m", [1, 2, 31, 32, 33, 63, 64, 65, 100, 300])
 def test_an_estimate_is_as_near_as_it_says(target, dtype, m):
     # with the unit vectors for machines, which look at nothing, the scores are the components of z
     rng = np.random.default_rng(m)
@@ -302,7 +302,7 @@ def test_what_is_behind_counts_as_doubt_of_the_coefficients(target, seed, m, sig
     assert verdict == (IN_DOUBT if share < 1 else NOTHING if sign > 0 else WAITS)
 
 
-@pytest.savepoint.parametrize("by", ["coefficients", "projection"])
+@pytest.mark.parametrize("by", ["coefficients", "projection"])
 @given(seeds, st.integers(2, 70))
 @settings(max_examples=60)
 def test_distances_within_the_doubt_of_eta_are_in_doubt(by, seed, m):
@@ -329,8 +329,8 @@ def test_a_machine_that_does_not_look_learns_nothing():
         assert not waiting[0].any()
 
 
-@pytest.savepoint.parametrize("scale", [1e-300, 1e-40, 1e40, 1e300])
-@pytest.savepoint.parametrize("margin", [-2.0, 0.5, 2.0])
+@pytest.mark.parametrize("scale", [1e-300, 1e-40, 1e40, 1e300])
+@pytest.mark.parametrize("margin", [-2.0, 0.5, 2.0])
 @every_target
 def test_numbers_that_a_float_does_not_hold_are_in_doubt(target, scale, margin):
     m = 40
@@ -343,7 +343,7 @@ def test_numbers_that_a_float_does_not_hold_are_in_doubt(target, scale, margin):
     assert verdict == IN_DOUBT
 
 
-@pytest.savepoint.parametrize("scale", [1e25, 1e33, 1e36, 1e40, 1e300])
+@pytest.mark.parametrize("scale", [1e25, 1e33, 1e36, 1e40, 1e300])
 @every_target
 def test_mistakes_that_a_float_does_not_hold_are_in_doubt(target, scale):
     m = 40
@@ -358,12 +358,12 @@ def test_mistakes_that_a_float_does_not_hold_are_in_doubt(target, scale):
     assert np.isfinite(waiting).all()
 
 
-@pytest.savepoint.parametrize(("gamma", "serves"), [(1.0, True), (0.05, False)])
+@pytest.mark.parametrize(("gamma", "serves"), [(1.0, True), (0.05, False)])
 def test_an_inverse_serves_while_its_support_is_well_conditioned(gamma, serves):
     assert support_of(np.random.default_rng(0), 30, gamma, d=2)[1].serves == serves
 
 
-@pytest.savepoint.parametrize(("scale", "serves"), [(1.0, True), (1e-20, False), (1e20, False)])
+@pytest.mark.parametrize(("scale", "serves"), [(1.0, True), (1e-20, False), (1e20, False)])
 def test_an_inverse_serves_where_a_float_holds_it(scale, serves):
     inverse = Inverse()
     inverse.follow(aligned(scale * np.eye(8)), 8)
@@ -378,8 +378,8 @@ def small_supports_judged(monkeypatch):
     monkeypatch.setattr(projecting, "JUDGED_FROM", 1)
 
 
-judging = pytest.savepoint.usefixtures("small_supports_judged")
-either = pytest.savepoint.parametrize("aggressive", [False, True])
+judging = pytest.mark.usefixtures("small_supports_judged")
+either = pytest.mark.parametrize("aggressive", [False, True])
 
 
 def stream(seed, n=900, d=4, classes=2, dtype=np.float64):
@@ -431,9 +431,9 @@ def unwatched(machine):
 @judging
 @every_target
 @every_dtype
-@pytest.savepoint.parametrize("classes", [2, 3])
-@pytest.savepoint.parametrize("options", [{"budget": 70}, {"eta": 0.5}, {"eta": 0.9, "budget": 70}], ids=str)
-@pytest.savepoint.parametrize("kernel", [RBF(gamma=0.3), RBF(gamma=2.0)], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("options", [{"budget": 70}, {"eta": 0.5}, {"eta": 0.9, "budget": 70}], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), RBF(gamma=2.0)], ids=str)
 @either
 def test_one_by_one_a_learner_is_what_it_is_in_chunks(target, dtype, classes, options, kernel, aggressive):
     X, y = stream(1, classes=classes, dtype=dtype)
@@ -477,7 +477,7 @@ def test_judging_begins_where_the_support_is_large_enough(aggressive):
 
 
 @judging
-@pytest.savepoint.parametrize("options", [{"budget": 40, "eta": 0.0}, {"eta": 0.6}], ids=str)
+@pytest.mark.parametrize("options", [{"budget": 40, "eta": 0.0}, {"eta": 0.6}], ids=str)
 @either
 def test_one_by_one_a_learner_is_its_slow_twin(options, aggressive):
     X, y = stream(2, n=400)
@@ -494,7 +494,7 @@ def test_one_by_one_a_learner_is_its_slow_twin(options, aggressive):
 
 
 @judging
-@pytest.savepoint.parametrize("budget", [5, 15])
+@pytest.mark.parametrize("budget", [5, 15])
 def test_chunks_on_a_full_support_know_how_long_each_example_is(budget):
     X, y = stream(8, n=600)
     kernel = RBF(gamma=0.5) + 0.2 * Linear()  # k(x, x) is not the same for all x
@@ -511,7 +511,7 @@ def test_chunks_on_a_full_support_know_how_long_each_example_is(budget):
 
 
 @judging
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     ("kernel", "scale"),
     [*itertools.product([Linear(), Polynomial(degree=2)], [1.0, 1e-9, 1e9]), (RBF(gamma=0.001), 1.0)],
     ids=str,
@@ -529,7 +529,7 @@ def test_where_single_precision_does_not_serve_nothing_changes(kernel, scale, ag
 
 
 @judging
-@pytest.savepoint.parametrize("kernel", [RBF(gamma=0.01), Custom(RBF(gamma=0.3))], ids=["rbf", "custom"])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.01), Custom(RBF(gamma=0.3))], ids=["rbf", "custom"])
 def test_coefficients_are_judged_by_only_where_lengths_are_lengths(kernel):
     # a support that is not well conditioned, and what may be no kernel
     X, y = stream(7, n=300)
@@ -610,7 +610,7 @@ def test_a_score_whose_sign_is_in_doubt_is_taken_exactly():
 
 
 @judging
-@pytest.savepoint.parametrize("way", ["pickle", "snapshot", "mark"])
+@pytest.mark.parametrize("way", ["pickle", "snapshot", "mark"])
 @either
 def test_a_learner_goes_on_where_it_was_though_steps_wait(way, aggressive):
     machine, X, y = learner_that_waits(aggressive)

@@ -68,8 +68,8 @@ def test_float32_agrees_with_float64_and_is_kept(kernel, shape, seed):
     np.testing.assert_allclose(K32, K64, rtol=2e-4, atol=2e-5 * max(1.0, np.abs(K64).max()))
 
 
-@pytest.savepoint.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=str)
-@pytest.savepoint.parametrize("n", [1, 3])
+@pytest.mark.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=str)
+@pytest.mark.parametrize("n", [1, 3])
 def test_a_diagonal_is_the_callers_own(kernel, n):
     X = np.random.default_rng(0).random((n, 4))
     mine = kernel.diag(X)
@@ -94,9 +94,9 @@ def test_a_value_of_a_composition_does_not_depend_on_its_batch(kernel, shape, se
     np.testing.assert_allclose(kernel(X, Z)[i, j], kernel(X[i : i + 1], Z[j : j + 1])[0, 0], rtol=1e-13, atol=0)
 
 
-@pytest.savepoint.parametrize("dtype", [np.float32, np.float64])
-@pytest.savepoint.parametrize("offset", [0.0, 100.0])
-@pytest.savepoint.parametrize("d", [2, 30])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+@pytest.mark.parametrize("d", [2, 30])
 def test_distances_are_exactly_zero_for_equal_rows_and_careful_for_near_ones(simd_path, dtype, offset, d):
     rng = np.random.default_rng(d)
     X = (offset + rng.standard_normal((50, d))).astype(dtype)
@@ -242,7 +242,7 @@ def test_is_psd_follows_the_rules():
     assert Constant(-1.0).is_psd is False
 
 
-@pytest.savepoint.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=repr)
+@pytest.mark.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=repr)
 def test_every_simd_path_gives_the_same_values(kernel, simd_path):
     X, Z = draw_points(kernel, 45, 33, 1), draw_points(kernel, 70, 33, 2)
     with simd("baseline"):

@@ -8,7 +8,7 @@ import pytest
 from onkel.learners.ledger import Ledger, Window
 
 
-@pytest.savepoint.parametrize("size", [3, 10, 50])
+@pytest.mark.parametrize("size", [3, 10, 50])
 def test_a_window_is_the_end_of_the_ledger(size):
     rng, window, ledger, seen = np.random.default_rng(size), Window(size), Ledger(), 0
     for _ in range(100):
@@ -24,8 +24,8 @@ def test_a_window_is_the_end_of_the_ledger(size):
         assert window._entries.nbytes == 2 * size * shown.itemsize
 
 
-@pytest.savepoint.parametrize("machines", [1, 3])
-@pytest.savepoint.parametrize("make", [Ledger, lambda: Window(10)], ids=["ledger", "window"])
+@pytest.mark.parametrize("machines", [1, 3])
+@pytest.mark.parametrize("make", [Ledger, lambda: Window(10)], ids=["ledger", "window"])
 def test_one_by_one_is_the_same_as_a_chunk_of_one(make, machines):
     rng, alone, chunk = np.random.default_rng(machines), make(), make()
     for round in range(1, 200):

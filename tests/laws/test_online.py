@@ -25,7 +25,7 @@ from onkel import (
 )
 from onkel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial
 
-every_learner = pytest.savepoint.parametrize("learner", LEARNERS, ids=str)
+every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=str)
 ONCE = {"max_iter": 1, "shuffle": False}
 
 
@@ -67,7 +67,7 @@ def outcome(learner, estimator, X):
 
 
 @every_learner
-@pytest.savepoint.parametrize("chunk", [1, 7, 64, 1000])
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
 @given(seeds, st.sampled_from([2, 3, 5]))
 @settings(max_examples=8)
 def test_a_chunked_pass_equals_its_samples_one_by_one(learner, chunk, seed, classes):
@@ -82,7 +82,7 @@ def test_a_chunked_pass_equals_its_samples_one_by_one(learner, chunk, seed, clas
 
 
 @every_learner
-@pytest.savepoint.parametrize("d", [3, 20])  # of many features more rows are taken at a time
+@pytest.mark.parametrize("d", [3, 20])  # of many features more rows are taken at a time
 def test_chunks_larger_than_any_tile_are_loops_too(learner, d):
     X, y = data(learner, 1, n=2500, d=d)
     chunked = feed(learner.make(), X, y, 2200, classes=[0, 1])
@@ -90,7 +90,7 @@ def test_chunks_larger_than_any_tile_are_loops_too(learner, d):
     assert_same(learner, chunked, single, X[:100], 1e-7)
 
 
-@pytest.savepoint.parametrize("learner", BUDGETED, ids=str)
+@pytest.mark.parametrize("learner", BUDGETED, ids=str)
 @given(seeds, st.sampled_from([2, 3]), st.integers(1, 12))
 @settings(max_examples=15)
 def test_the_support_is_never_larger_than_the_budget(learner, seed, classes, budget):
@@ -112,7 +112,7 @@ def test_the_support_is_never_larger_than_the_budget(learner, seed, classes, bud
 
 
 @every_learner
-@pytest.savepoint.parametrize("chunk", [None, 1, 7, 64, 1000])
+@pytest.mark.parametrize("chunk", [None, 1, 7, 64, 1000])
 @given(seeds, st.sampled_from([2, 3]))
 @settings(max_examples=5)
 def test_the_support_is_in_the_order_in_which_it_entered(learner, chunk, seed, classes):
@@ -126,7 +126,7 @@ def test_the_support_is_in_the_order_in_which_it_entered(learner, chunk, seed, c
 @every_learner
 @given(seeds, st.sampled_from([2, 3]))
 @settings(max_examples=5)
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_support_is_in_the_order_in_which_it_entered_also_where_rows_are_not(learner, seed, classes):
     X, y = data(learner, seed, n=130, classes=classes)
     unlimited = learner.options.get("budget") is None  # then a row is in it once, however often it was learned
@@ -157,7 +157,7 @@ def test_a_resumed_learner_goes_on_bit_for_bit(learner, seed, chunk, classes):
 
 
 @every_learner
-@pytest.savepoint.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("storage", ["dense", "csr"])
 def test_the_callers_arrays_are_neither_kept_nor_changed(learner, storage):
     X, y = data(learner, 0)
     w = np.ones(len(X))
@@ -224,8 +224,8 @@ def test_sparse_rows_are_dense_rows(learner, seed, classes):
 
 
 # LASVM chooses between gradients that are equal but for rounding (laws/test_online_svc.py)
-@pytest.savepoint.parametrize("learner", [learner for learner in LEARNERS if learner.name != "OnlineSVC"], ids=str)
-@pytest.savepoint.parametrize("seed", range(3))
+@pytest.mark.parametrize("learner", [learner for learner in LEARNERS if learner.name != "OnlineSVC"], ids=str)
+@pytest.mark.parametrize("seed", range(3))
 def test_single_precision_is_close_to_double(learner, seed):
     X, y = data(learner, seed, n=60)
     X = X.astype(np.float32)
@@ -245,7 +245,7 @@ def test_the_model_of_a_learner_scores_as_it_does(learner):
     np.testing.assert_allclose(estimator.model_.scores(X), scores_of(estimator, X), atol=1e-10)
 
 
-@pytest.savepoint.parametrize("learner", BUDGETED, ids=str)
+@pytest.mark.parametrize("learner", BUDGETED, ids=str)
 def test_memory_stops_growing(learner):
     rng = np.random.default_rng(0)
     estimator, sizes = learner.make(), []
@@ -263,7 +263,7 @@ def test_memory_stops_growing(learner):
 perceptron_kernels = st.sampled_from([RBF(gamma=0.5), Laplacian(gamma=1.0), Cosine()])
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "learner",
     [
         Learner("Forgetron", {"budget": 1000}),
@@ -275,7 +275,7 @@ perceptron_kernels = st.sampled_from([RBF(gamma=0.5), Laplacian(gamma=1.0), Cosi
     ids=str,
 )
 @given(seeds, st.sampled_from([2, 3, 5]), perceptron_kernels, st.integers(1, 3))
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_budget_that_never_fills_is_the_kernel_perceptron(learner, seed, classes, kernel, epochs):
     X, y = data(learner, seed, n=60, classes=classes)
     X[40], X[41] = X[3], X[7]
@@ -304,7 +304,7 @@ def test_a_projectron_in_few_dimensions_is_the_perceptron_with_few_points(seed, 
 
 
 @given(seeds, st.sampled_from([2, 3, 5]), st.sampled_from([Linear(), Polynomial(degree=2)]), st.integers(1, 3))
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_norma_without_decay_margin_and_bias_is_the_kernel_perceptron(seed, classes, kernel, epochs):
     X, y = whole_numbers(seed, classes=classes)  # every score is exact, ties at 0 included
     perceptron = KernelPerceptron(kernel, hypothesis="last", max_iter=epochs, shuffle=False).fit(X, y)
@@ -315,7 +315,7 @@ def test_norma_without_decay_margin_and_bias_is_the_kernel_perceptron(seed, clas
     np.testing.assert_array_equal(scores_of(norma, X), scores_of(perceptron, X))
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "learner",
     [
         Learner("Projectron", {"eta": 0.3}),
@@ -428,8 +428,8 @@ def test_points_are_added_exactly_where_the_projection_is_farther_than_eta(seed,
             assert added
 
 
-@pytest.savepoint.parametrize("gamma", [0.5, 0.05, 0.005])
-@pytest.savepoint.parametrize("seed", range(3))
+@pytest.mark.parametrize("gamma", [0.5, 0.05, 0.005])
+@pytest.mark.parametrize("seed", range(3))
 def test_projections_do_not_drift_on_an_ill_conditioned_set(gamma, seed):
     # 40 points of the plane under a wide Gaussian: K_S has condition numbers up to 1e18, so d is not unique to
     # rounding, but how far φ(x) is from Σ d_j φ(s_j) is: the excess over the best is what a projection may err. It is a

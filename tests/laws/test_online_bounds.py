@@ -15,7 +15,7 @@ from onkel.bounds.theorems import forgetron_theorem, pa_theorem
 from onkel.kernels import RBF, Cosine, Laplacian, Linear, Polynomial
 from onkel.learners.policies import forgetron_radius
 
-pytestmark = pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SCALES = np.geomspace(1e-3, 1e3, 61)
 short_kernels = st.sampled_from([RBF(gamma=0.5), RBF(gamma=0.02), Laplacian(gamma=0.1), Cosine()])
 long_kernels = st.sampled_from([Linear(), Polynomial(degree=2), 0.1 * Linear() + 1.0, RBF(gamma=0.5)])
@@ -82,8 +82,8 @@ def test_a_forgetron_errs_no_more_than_its_certificate_allows(seed, classes, ker
         )
 
 
-@pytest.savepoint.parametrize("kernel", [RBF(gamma=0.01), Cosine()], ids=str)
-@pytest.savepoint.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.01), Cosine()], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
 def test_a_full_forgetron_shrinks_no_more_than_its_theorem_assumes(kernel, classes):
     """Σ ln(1/φ) ≤ M (½ ln(B+1) + ln k)/(B+1) is what the length U of the comparator makes up for."""
     rng = np.random.default_rng(0)
@@ -99,7 +99,7 @@ def test_a_full_forgetron_shrinks_no_more_than_its_theorem_assumes(kernel, class
     assert 0 < shrunk <= machine.n_mistakes_ * (math.log(84) / 2 + math.log(machines)) / 84
 
 
-@pytest.savepoint.parametrize("budget", [83, 500])
+@pytest.mark.parametrize("budget", [83, 500])
 def test_the_longest_comparator_of_one_machine_is_the_radius_of_the_basic_forgetron(budget):
     (name, U), *_ = forgetron_theorem(budget, 1, 1.0).constants
     assert name == "U"
@@ -175,7 +175,7 @@ def test_any_comparator_allows_the_mistakes_of_a_passive_aggressive_learner(seed
         assert machine.n_mistakes_ <= allowed * (1 + 1e-9)
 
 
-@pytest.savepoint.parametrize("n", [3, 8])
+@pytest.mark.parametrize("n", [3, 8])
 def test_passive_aggressive_learners_attain_their_bounds_on_orthogonal_points(n):
     """Each eᵢ is new, f(eᵢ) = 0, and so a mistake; u = Σ yᵢ eᵢ has margin 1 and length √n: n ≤ R ‖u‖² = n."""
     y = np.arange(n) % 2
@@ -205,7 +205,7 @@ def test_rows_that_are_all_zero_are_allowed_for():
 # ---------------------------------------------------------------- what a certificate does not depend on
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "machine",
     [
         Forgetron(RBF(gamma=0.02), budget=2000, max_iter=1),
@@ -215,7 +215,7 @@ def test_rows_that_are_all_zero_are_allowed_for():
     ],
     ids=str,
 )
-@pytest.savepoint.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 3])
 def test_a_certificate_is_the_same_for_sparse_rows_and_other_names_of_the_classes(machine, classes):
     X, y = data(1, n=200, classes=classes, noise=0.0, distance=3.0)
     machine.set_params(random_state=0)

@@ -107,7 +107,7 @@ def test_what_goes_has_no_weight_and_is_on_the_right_side(seed, classes):
 # ---------------------------------------------------------------- one order of examples, one result
 
 
-@pytest.savepoint.parametrize("chunk", [1, 7, 64, 1000])
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
 @given(seeds, st.sampled_from([2, 3]), kernels, st.sampled_from([np.float32, np.float64]), st.booleans())
 @settings(max_examples=8)
 def test_chunks_are_loops_bit_for_bit(chunk, seed, classes, kernel, dtype, sparse):
@@ -121,7 +121,7 @@ def test_chunks_are_loops_bit_for_bit(chunk, seed, classes, kernel, dtype, spars
         assert outcome(OnlineSVC(kernel, C=0.7, **ONCE).fit(rows, y), X) == outcome(single, X)
 
 
-@pytest.savepoint.parametrize("size", [1, 16, 100])
+@pytest.mark.parametrize("size", [1, 16, 100])
 def test_neither_the_parts_of_a_chunk_nor_the_size_of_the_cache_matter(size, monkeypatch):
     X, y = data(0, n=900, classes=3, noise=1.5)
     expected = OnlineSVC(RBF(gamma=0.5), max_iter=2, random_state=0).fit(X, y)
@@ -187,7 +187,7 @@ def test_finish_is_the_batch_machine_on_what_is_kept(seed, classes, weighted):
         assert found == pytest.approx(best, rel=1e-5)
 
 
-@pytest.savepoint.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4))
 def test_repeated_passes_reach_the_objective_of_all_the_data(seed):
     X, y = data(seed, n=300)
     best = best_objective(RBF(gamma=0.5)(X), np.where(y == 1, 1.0, -1.0), 1.0)
@@ -252,7 +252,7 @@ def test_a_gram_matrix_is_learned_from_in_several_passes_and_with_few_rows_held(
     np.testing.assert_allclose(on_matrix.finish().decision_function(K_copy), before, atol=1e-3)
 
 
-@pytest.savepoint.parametrize("wide", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
 def test_rows_of_many_features_and_of_few_are_kept_alike(wide, monkeypatch):
     monkeypatch.setattr("onkel.learners.slots.BLOCK_BYTES", 32 * 3 * 8)  # several blocks
     if wide:
@@ -298,9 +298,9 @@ def test_examples_that_go_leave_no_memory_behind():
     assert sizes[1] <= sizes[0] + 1000
 
 
-@pytest.savepoint.parametrize("classes", [2, 3])
-@pytest.savepoint.parametrize("stop", [1, 2, 3, 5, 8, 20, 30, 60])
-@pytest.savepoint.parametrize("then", ["one", "two", "an error", "an error in learn_one"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("stop", [1, 2, 3, 5, 8, 20, 30, 60])
+@pytest.mark.parametrize("then", ["one", "two", "an error", "an error in learn_one"])
 def test_what_interrupts_in_the_middle_of_a_chunk_leaves_a_machine_that_is_whole(stop, classes, then):
     X, y = data(0, n=150, classes=classes, noise=2.0)
     calls, left = [], []

@@ -49,7 +49,7 @@ exact_kernels = st.sampled_from([Linear(), Polynomial(degree=2), Polynomial(degr
 
 
 @given(problems, exact_kernels, st.booleans(), st.integers(1, 4), st.sampled_from([0, 0.003, 100]), st.booleans())
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_fit_makes_the_mistakes_of_the_slow_twin(problem, kernel, intercept, epochs, cache_size, shuffle):
     seed, classes = problem
     X, y = whole_numbers(seed, n=57, classes=classes)  # 57 = 8 · 7 + 1 = 2 · 28 + 1: the last chunk has one row
@@ -69,10 +69,10 @@ def test_fit_makes_the_mistakes_of_the_slow_twin(problem, kernel, intercept, epo
     np.testing.assert_allclose(machine._learner.squared, norms, rtol=1e-12)
 
 
-@pytest.savepoint.parametrize("dtype", [np.float32, np.float64])
-@pytest.savepoint.parametrize("storage", ["dense", "csr", "wide csr", "gram"])
-@pytest.savepoint.parametrize("store", [1, 1 << 20])  # bytes: visited rows hear of every push at once, or at the end
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", ["dense", "csr", "wide csr", "gram"])
+@pytest.mark.parametrize("store", [1, 1 << 20])  # bytes: visited rows hear of every push at once, or at the end
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_pushes_of_whole_panels_make_the_mistakes_of_the_slow_twin(storage, dtype, store, monkeypatch):
     for name, value in (("CHUNK", 48), ("LATER", 20), ("PUSH", 70), ("PANEL", 32), ("STORE", store), ("KEEP", 1e9)):
         patch_learner(monkeypatch, name, value)
@@ -96,7 +96,7 @@ def test_pushes_of_whole_panels_make_the_mistakes_of_the_slow_twin(storage, dtyp
 
 
 @given(problems, exact_kernels, st.booleans(), st.sampled_from(HYPOTHESES))
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_hypotheses_made_of_prefixes_are_those_of_all_guesses_kept(problem, kernel, intercept, hypothesis):
     seed, classes = problem
     X, y = whole_numbers(seed, classes=classes)
@@ -161,9 +161,9 @@ def test_chunks_are_loops_for_real_data_too(seed, dtype, chunk):
     assert whole.support_vectors_.dtype == dtype
 
 
-@pytest.savepoint.parametrize("block", [10, 4096])
-@pytest.savepoint.parametrize("d", [3, 40])  # distances directly, or from norms and products
-@pytest.savepoint.parametrize("chunk", [1, 50])
+@pytest.mark.parametrize("block", [10, 4096])
+@pytest.mark.parametrize("d", [3, 40])  # distances directly, or from norms and products
+@pytest.mark.parametrize("chunk", [1, 50])
 def test_a_support_that_grows_on_a_stream_is_that_of_a_fit(block, d, chunk, monkeypatch):
     monkeypatch.setattr(onkel.learners.support.Support, "BLOCK", block)
     rng = np.random.default_rng(0)
@@ -182,7 +182,7 @@ def test_a_support_that_grows_on_a_stream_is_that_of_a_fit(block, d, chunk, monk
 
 
 @given(problems, st.booleans(), st.sampled_from(["dense", "csr"]), st.sampled_from(["last", "averaged"]))
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_dual_with_a_linear_kernel_is_primal_update_for_update(problem, intercept, storage, hypothesis):
     seed, classes = problem
     X, y = whole_numbers(seed, classes=classes)
@@ -213,7 +213,7 @@ def test_a_polynomial_kernel_is_the_perceptron_on_its_explicit_map(seed, degree)
 
 
 @given(problems, exact_kernels)
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_erratum_8_an_intercept_is_the_kernel_plus_one(problem, kernel):
     seed, classes = problem
     X, y = whole_numbers(seed, classes=classes)
@@ -224,7 +224,7 @@ def test_erratum_8_an_intercept_is_the_kernel_plus_one(problem, kernel):
 
 
 @given(seeds, st.sampled_from([0.25, 2.0, 1024.0]))
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scaling_the_kernel_by_a_power_of_two_changes_no_decision(seed, factor):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((60, 3)), rng.integers(0, 3, 60)
@@ -235,7 +235,7 @@ def test_scaling_the_kernel_by_a_power_of_two_changes_no_decision(seed, factor):
 
 
 @given(problems, st.sampled_from([KernelPerceptron, Perceptron]))
-@pytest.savepoint.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_weight_zero_is_absence_and_other_weights_scale_the_step(problem, cls):
     seed, classes = problem
     X, y = whole_numbers(seed, classes=classes)
@@ -400,7 +400,7 @@ def test_rows_of_no_weight_keep_their_numbers_while_learning_goes_on(seed, cls, 
     assert set(parts.mistakes_["row"]) <= {*np.flatnonzero(w).tolist(), 60}
 
 
-@pytest.savepoint.parametrize("cls", [KernelPerceptron, Perceptron])
+@pytest.mark.parametrize("cls", [KernelPerceptron, Perceptron])
 def test_a_warm_fit_may_bring_one_class_only(cls):
     X, y = whole_numbers(0)
     machine = cls(warm_start=True, max_iter=1, shuffle=False).fit(X, y)
@@ -450,7 +450,7 @@ def test_the_callers_arrays_are_neither_kept_nor_changed():
     assert np.abs(again.support_vectors_).max() < 10
 
 
-@pytest.savepoint.parametrize("kernel", ["rbf", Polynomial(degree=2)], ids=str)
+@pytest.mark.parametrize("kernel", ["rbf", Polynomial(degree=2)], ids=str)
 def test_a_precomputed_gram_matrix_learns_like_its_kernel(kernel):
     rng = np.random.default_rng(0)
     X, y, Z = rng.standard_normal((50, 3)), rng.integers(0, 3, 50), rng.standard_normal((10, 3))

@@ -55,11 +55,11 @@ SOURCES = {
         [(pd.DataFrame(X[a : a + 4]), Y[a : a + 4]) for a in (0, 4, 8, 12, 16)]
     ),
 }
-each_source = pytest.savepoint.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
+each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
 
 
 @each_source
-@pytest.savepoint.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", SIZES)
 def test_chunks_of_any_size_are_the_examples_in_their_order(source, size):
     chunks = list(source().chunks(size))
     assert [len(y) for _, y in chunks] == [size] * (20 // size) + [20 % size] * (20 % size > 0)
@@ -77,7 +77,7 @@ def test_one_by_one_are_the_examples_in_their_order(source):
 
 
 @each_source
-@pytest.savepoint.parametrize("n", [1, 6, 20, 50])
+@pytest.mark.parametrize("n", [1, 6, 20, 50])
 def test_a_part_is_the_first_examples(source, n):
     assert [y for _, y in source().take(n)] == Y.tolist()[:n]
     assert [len(y) for _, y in source().take(n).take(8).chunks(3)] == [3, 3, 3, 3][: min(n, 8) // 3] + [
@@ -96,7 +96,7 @@ def test_batches_of_any_sizes_come_out_in_any_size(sizes, size):
     assert [i for part, y in chunks for i in y] == numbers.tolist() == [i for part, _ in chunks for i in part[:, 0]]
 
 
-@pytest.savepoint.parametrize("size", [1, 3])
+@pytest.mark.parametrize("size", [1, 3])
 def test_objects_stay_what_they_are(size):
     dicts = [{"a": i, str(i): 1.0} for i in range(20)]
     for things in (WORDS, dicts, [frozenset({w}) for w in WORDS], [(w, 1) for w in WORDS]):
@@ -142,7 +142,7 @@ class Counted:
         return next(self.things)
 
 
-@pytest.savepoint.parametrize("size", [1, 4, 8, 19])
+@pytest.mark.parametrize("size", [1, 4, 8, 19])
 def test_no_more_is_read_than_the_chunk_needs(size):
     source = Counted(pairs())
     chunks = Stream.of(source).chunks(size)
@@ -191,7 +191,7 @@ def test_memory_does_not_grow_with_the_stream():
 # ---------------------------------------------------------------- again, and in another order
 
 
-@pytest.savepoint.parametrize("name", [name for name in SOURCES if name != "an iterator"])
+@pytest.mark.parametrize("name", [name for name in SOURCES if name != "an iterator"])
 def test_what_can_be_read_again_gives_the_same_again(name):
     stream = SOURCES[name]()
     first = [y for _, y in stream]
@@ -217,7 +217,7 @@ def test_lengths_where_they_are_known():
     assert Stream.of(stream) is stream
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "rows", [X, sp.csr_array(X), X.tolist(), WORDS, pd.DataFrame(X)], ids=lambda r: type(r).__name__
 )
 def test_shuffled_is_a_permutation_that_keeps_rows_and_labels_together(rows):
@@ -244,7 +244,7 @@ def mill(X, theta):
     return np.sin(2 * (np.arctan2(X[:, 1], X[:, 0]) - theta)) > 0
 
 
-@pytest.savepoint.parametrize("chunk", [100, 4096, 5000])
+@pytest.mark.parametrize("chunk", [100, 4096, 5000])
 def test_the_mill_turns_and_jumps_as_it_says(chunk):
     n, drifts, turns = 10_000, [3000, 7500], 0.75
     parts = list(drifting(n, d=4, drifts=drifts, turns=turns, random_state=5).chunks(chunk))

@@ -200,12 +200,12 @@ def test_float32_is_kept_and_nothing_is_copied_to_float64():
         assert peak < 3.5 * X.nbytes
 
 
-@pytest.savepoint.parametrize("shrinking", [False, True])
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize("shrinking", [False, True])
+@pytest.mark.parametrize(
     "cache_size", [0.02, 0.5, 200]
 )  # working sets of at least 42 and 242 variables, and of all
-@pytest.savepoint.parametrize("dtype", [np.float64, np.float32])
-@pytest.savepoint.parametrize("estimator", [SVC, SVR, OneClassSVM])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
 def test_neither_the_cache_nor_shrinking_changes_the_answer(estimator, dtype, cache_size, shrinking):
     X, y = moons(dtype)
     kernel, C = RBF(gamma=2.0), 1.0 if estimator is OneClassSVM else 20.0
@@ -219,7 +219,7 @@ def test_neither_the_cache_nor_shrinking_changes_the_answer(estimator, dtype, ca
     assert machine.objective_ == pytest.approx(problem.objective(one.a), rel=1e-8 if dtype is np.float64 else 1e-5)
 
 
-@pytest.savepoint.parametrize("C", [1.0, 300.0])
+@pytest.mark.parametrize("C", [1.0, 300.0])
 def test_float32_rows_are_solved_within_tol_of_their_float64_problem(C):
     X, y = moons(np.float32)
     machine = SVC(kernel=RBF(gamma=2.0), C=C, tol=1e-3).fit(X, y)
@@ -229,10 +229,10 @@ def test_float32_rows_are_solved_within_tol_of_their_float64_problem(C):
     assert machine.decision_function(X).dtype == np.float64
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "kernel", [RBF(gamma=0.3), Linear(), Polynomial(degree=2, gamma=0.5, coef0=1.0)], ids=repr
 )
-@pytest.savepoint.parametrize("estimator", [SVC, SVR, OneClassSVM])
+@pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
 def test_every_way_to_give_a_kernel_gives_the_same_machine(estimator, kernel):
     X, y = load_iris(return_X_y=True)
     X = X - X.mean(axis=0)
@@ -261,7 +261,7 @@ def scores(machine, X):
     return getattr(machine, "decision_function", machine.predict)(X)
 
 
-@pytest.savepoint.parametrize(
+@pytest.mark.parametrize(
     "kernel",
     [RBF(gamma=2.0) + 0.5 * Linear(), RBF(gamma=1.0) * Polynomial(degree=2), Matern(nu=1.5).on([0]) + 1.0],
     ids=repr,
@@ -275,7 +275,7 @@ def test_a_composition_is_solved_like_any_kernel(kernel):
     np.testing.assert_array_equal(again.dual_coef_, machine.dual_coef_)
 
 
-@pytest.savepoint.parametrize("estimator", [SVC, SVR, OneClassSVM])
+@pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
 def test_to_predict_a_function_is_asked_for_the_support_vectors_only(estimator):
     X, y = moons()
     asked = []
@@ -292,7 +292,7 @@ def test_to_predict_a_function_is_asked_for_the_support_vectors_only(estimator):
     assert sum(rows * columns for rows, columns in asked) == 70 * m
 
 
-@pytest.savepoint.parametrize("container", ["dense", "CSR"])
+@pytest.mark.parametrize("container", ["dense", "CSR"])
 def test_rows_that_come_are_neither_changed_nor_kept(container):
     X, y = moons()
     X = X if container == "dense" else as_csr(X)
@@ -332,8 +332,8 @@ def assert_usable(machine, kernel, X, y, C) -> None:
     assert len(machine.predict(X)) == len(X)
 
 
-@pytest.savepoint.parametrize("limit", [{"max_iter": 20}, {"time_limit": 1e-3}], ids=str)
-@pytest.savepoint.parametrize("estimator", [SVC, SVR, OneClassSVM])
+@pytest.mark.parametrize("limit", [{"max_iter": 20}, {"time_limit": 1e-3}], ids=str)
+@pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
 def test_a_limit_gives_a_usable_model_and_a_warning(estimator, limit):
     X, labels, numbers = hard(2000 if "time_limit" in limit else 600)
     kernel, y = RBF(gamma=0.5), numbers if estimator is SVR else labels
@@ -364,8 +364,8 @@ def steps_of(machine) -> int:
     return int(np.sum(machine.n_iter_))
 
 
-@pytest.savepoint.parametrize("rows", [500, 569])
-@pytest.savepoint.parametrize("C", [2.0, 3.0, 1.5])
+@pytest.mark.parametrize("rows", [500, 569])
+@pytest.mark.parametrize("C", [2.0, 3.0, 1.5])
 def test_a_warm_start_takes_fewer_steps_to_the_same_machine(rows, C):
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -400,8 +400,8 @@ def test_a_warm_start_never_changes_the_answer(kernel, n, seed, before, C, share
 # ---------------------------------------------------------------- Ctrl-C
 
 
-@pytest.savepoint.parametrize("share", [0.0, 1.0])
-@pytest.savepoint.parametrize("estimator", [SVC, SVR, OneClassSVM])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
 def test_an_interrupted_fit_leaves_a_usable_model(estimator, share):
     X, labels, numbers = hard(600)
     rbf, y = RBF(gamma=0.5), numbers if estimator is SVR else labels
@@ -426,7 +426,7 @@ def test_an_interrupted_fit_leaves_a_usable_model(estimator, share):
     assert_usable(machine, rbf, X, y, options.get("C", 1.0))
 
 
-@pytest.savepoint.skipif(not hasattr(signal, "pthread_kill"), reason="no signal can be sent to one thread here")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signal can be sent to one thread here")
 def test_an_interrupted_fit_of_several_classes_leaves_a_usable_model():
     """Its pairs are solved in threads of their own; the signal comes to the main one."""
     X, _, _ = hard(600)
