@@ -384,9 +384,7 @@ BAD_DATA = [
 
 
 @pytest.mark.parametrize("learn", ["fit", "partial_fit"])
-@pytest.mark.parametrize(
-    ("cls", "name", "case"), BAD_DATA, ids=[f"{c.__name__}-{name}" for c, name, _ in BAD_DATA]
-)
+@pytest.mark.parametrize(("cls", "name", "case"), BAD_DATA, ids=[f"{c.__name__}-{name}" for c, name, _ in BAD_DATA])
 def test_bad_data_is_refused_and_changes_nothing(cls, name, case, learn):
     X, y = data(cls)
     spoil, message = case
@@ -409,9 +407,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("cls", "name", "case"), REFUSED, ids=[f"{cls.__name__}-{name}" for cls, name, _ in REFUSED]
-)
+@pytest.mark.parametrize(("cls", "name", "case"), REFUSED, ids=[f"{cls.__name__}-{name}" for cls, name, _ in REFUSED])
 def test_a_call_that_is_refused_says_why_and_changes_nothing(cls, name, case):
     X, y = data(cls)
     call, error, message = case

@@ -416,9 +416,7 @@ def test_with_a_kernel_object_a_gamma_degree_or_coef0_of_ones_own_is_refused(giv
     KernelPerceptron("rbf", **given).fit(X, y)  # with a name, what is not used is ignored
 
 
-@pytest.mark.parametrize(
-    "given", [{"degree": 3.0}, {"coef0": 1}, {"coef0": np.float32(1.0)}, {"degree": np.int64(3)}]
-)
+@pytest.mark.parametrize("given", [{"degree": 3.0}, {"coef0": 1}, {"coef0": np.float32(1.0)}, {"degree": np.int64(3)}])
 def test_a_default_that_is_written_as_another_kind_of_number_is_still_the_default(given):
     X, y = blobs()
     assert KernelPerceptron(RBF(), **given).fit(X, y).kernel_ == RBF()
@@ -514,9 +512,7 @@ def test_a_precomputed_matrix_that_was_found_invalid_has_none_and_says_so():
     assert "the kernel is not positive semi-definite" in machine.certificate_.reason
 
 
-@pytest.mark.parametrize(
-    ("n", "kernel"), [(501, Precomputed()), (20, 2.0 * Precomputed())], ids=["large", "composed"]
-)
+@pytest.mark.parametrize(("n", "kernel"), [(501, Precomputed()), (20, 2.0 * Precomputed())], ids=["large", "composed"])
 def test_a_matrix_that_was_not_examined_has_no_certificate(n, kernel):
     """More than 500 rows are not, nor is what a kernel makes of the given matrix."""
     machine = KernelPerceptron(kernel, max_iter=100, random_state=0).fit(np.eye(n), np.arange(n) % 2)

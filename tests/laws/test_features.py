@@ -185,9 +185,7 @@ def test_a_new_point_has_its_kernel_values_with_the_training_points_and_no_more_
     assert ((Phi**2).sum(axis=1) <= kernel.diag(Z) * (1 + 1e-8)).all()  # a projection
 
 
-@pytest.mark.parametrize(
-    "kernel", [RBF(gamma=0.3), Polynomial(degree=2), Custom(lambda X, Z: X @ Z.T + 1.0)], ids=repr
-)
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Polynomial(degree=2), Custom(lambda X, Z: X @ Z.T + 1.0)], ids=repr)
 def test_fewer_components_are_the_first_of_all(kernel):
     X = training_set()
     every, some = EigenMap(kernel), EigenMap(kernel, n_components=3)

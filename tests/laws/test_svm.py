@@ -201,9 +201,7 @@ def test_float32_is_kept_and_nothing_is_copied_to_float64():
 
 
 @pytest.mark.parametrize("shrinking", [False, True])
-@pytest.mark.parametrize(
-    "cache_size", [0.02, 0.5, 200]
-)  # working sets of at least 42 and 242 variables, and of all
+@pytest.mark.parametrize("cache_size", [0.02, 0.5, 200])  # working sets of at least 42 and 242 variables, and of all
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
 def test_neither_the_cache_nor_shrinking_changes_the_answer(estimator, dtype, cache_size, shrinking):
@@ -229,9 +227,7 @@ def test_float32_rows_are_solved_within_tol_of_their_float64_problem(C):
     assert machine.decision_function(X).dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    "kernel", [RBF(gamma=0.3), Linear(), Polynomial(degree=2, gamma=0.5, coef0=1.0)], ids=repr
-)
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Linear(), Polynomial(degree=2, gamma=0.5, coef0=1.0)], ids=repr)
 @pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
 def test_every_way_to_give_a_kernel_gives_the_same_machine(estimator, kernel):
     X, y = load_iris(return_X_y=True)

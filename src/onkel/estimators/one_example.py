@@ -64,7 +64,7 @@ class OneExampleInput(DataInput):
         if grow:
             self._admit(rows)
         if columns is not None:
-            self._learner.widen(d)
+            self._learner.add_features(d)
             self._columns, self.n_features_in_ = columns, d
             if hasattr(self, "feature_names_in_"):
                 self.feature_names_in_ = np.array(list(columns), dtype=object)

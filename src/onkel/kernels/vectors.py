@@ -138,7 +138,7 @@ class VectorRows(Rows):
         """The same rows in another dtype; themselves if it is theirs."""
         return self if dtype == self.dtype else VectorRows(self.matrix.astype(dtype))
 
-    def widened(self, n_features: int) -> VectorRows:
+    def with_features(self, n_features: int) -> VectorRows:
         """The same rows with more features, all 0."""
         if self._dense is None:
             return VectorRows(self.csr(), n_features)

@@ -142,10 +142,10 @@ class Bounded:
         self.state[2:4] *= np.abs(mixing).sum() / len(mixing)  # Q and M: a output that is doubled has erred twice
         self.ledger = self.ledger.mixed(mixing)
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""
-        self.slots.widen(n_features)
-        self.past.widen(n_features)
+        self.slots.add_features(n_features)
+        self.past.add_features(n_features)
         self.model = None
 
     def savepoint(self) -> Any:

@@ -106,9 +106,9 @@ class Online:
         self.ledger = self.ledger.mixed(mixing)
         self.n_outputs = mixing.shape[1]
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""
-        self.support.widen(n_features)
+        self.support.add_features(n_features)
         self.model = None
 
     def savepoint(self) -> Any:

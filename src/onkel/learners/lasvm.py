@@ -121,9 +121,9 @@ class Lasvm:
         self.kept[0] = (marks[0] != 0).sum(axis=0)
         self.ledger = self.ledger.mixed(mixing)
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""
-        self.rows.widen(n_features)
+        self.rows.add_features(n_features)
         self.model = None
 
     def savepoint(self) -> Any:

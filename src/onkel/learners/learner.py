@@ -51,7 +51,7 @@ class Learner(Protocol):
         `mixing` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         """Makes room for more features, in which all that was learned is 0."""
 
     def end_epoch(self) -> None:

@@ -40,7 +40,7 @@ class Primal:
         self.V, self.M = np.ascontiguousarray(mixing.T @ self.V), np.ascontiguousarray(mixing.T @ self.M)
         self.ledger = self.ledger.mixed(mixing)
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         """More features, in which v is 0."""
         for name in ("V", "M"):
             old = getattr(self, name)

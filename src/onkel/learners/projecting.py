@@ -164,9 +164,9 @@ class Projected:
         self._alpha = None
         self.ledger = self.ledger.mixed(mixing)
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""
-        self.slots.widen(n_features)
+        self.slots.add_features(n_features)
         self.model = None
 
     def savepoint(self) -> Any:

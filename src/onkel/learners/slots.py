@@ -52,10 +52,10 @@ class Slots:
         twin.rows = self.rows.copy() if isinstance(self.rows, GrowingRows) else self.rows
         return twin
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         if self.rows is not None:
             assert isinstance(self.rows, VectorRows)
-            wide = self.rows.widened(n_features)
+            wide = self.rows.with_features(n_features)
             self.rows = None
             self.put(np.arange(len(wide)), wide)
 
@@ -165,13 +165,13 @@ class KeptRows:
             return VectorRows(rows.csr(), rows.n_features)
         return rows
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         """More features, in which all rows are 0."""
         if self._blocks:
             rows = joined(self._parts())
             assert isinstance(rows, VectorRows)
             self._blocks, self._most, sparse = [], 0, self._sparse
-            self.put(np.arange(len(rows)), rows.widened(n_features))
+            self.put(np.arange(len(rows)), rows.with_features(n_features))
             self._sparse = sparse
 
     def copy(self) -> KeptRows:

@@ -131,12 +131,12 @@ class Support:
             part = slice(start, start + self.BLOCK)
             self.take(rows[first[part]], coef[part], moment[part], numbers[part])
 
-    def widen(self, n_features: int) -> None:
+    def add_features(self, n_features: int) -> None:
         """More features, in which all vectors are 0."""
         blocks, self.blocks = self.blocks, []
         for block in blocks:
             assert isinstance(block, VectorRows)
-            wide = block.widened(n_features)
+            wide = block.with_features(n_features)
             if isinstance(block, GrowingRows):
                 grown = GrowingRows(n_features, block.dtype)
                 grown.append(wide)
