@@ -209,11 +209,11 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         labels = self._labels.copy()
         known = len(labels.found)
         index = labels.index(y, self._who)
-        mixing = labels.mixing(self._labels.n_outputs)
+        output_map = labels.output_map(self._labels.n_outputs)
         before = self._learner.savepoint()
         try:
-            if mixing is not None:
-                self._learner.change_outputs(mixing)
+            if output_map is not None:
+                self._learner.change_outputs(output_map)
             self._learner.learn(rows, labels.targets(index, known), weights, numbers)
         except Exception:  # not KeyboardInterrupt: what was learned until then stays
             self._learner.rollback(before)

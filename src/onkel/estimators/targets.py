@@ -156,15 +156,15 @@ class Labels:
         """Which of the sorted classes no example had yet."""
         return np.array([label not in self.seen for label in self.classes.tolist()])
 
-    def mixing(self, n_outputs: int) -> NDArray[np.float64] | None:
+    def output_map(self, n_outputs: int) -> NDArray[np.float64] | None:
         """How the outputs of now come from as many as there were; None if nothing changed."""
         if n_outputs == self.n_outputs:
             return None
-        mixing = np.zeros((n_outputs, self.n_outputs))
-        np.fill_diagonal(mixing, 1.0)
+        output_map = np.zeros((n_outputs, self.n_outputs))
+        np.fill_diagonal(output_map, 1.0)
         if n_outputs == 1:
-            mixing[0, 1] = -1.0
-        return mixing
+            output_map[0, 1] = -1.0
+        return output_map
 
     def told(self, entries: NDArray[Any]) -> NDArray[Any]:
         """Entries of a ledger as the user knows the classes: a output's index is its class's."""

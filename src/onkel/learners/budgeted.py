@@ -131,16 +131,18 @@ class Bounded:
 
     # ---------------------------------------------------------------- changes
 
-    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
-        self.past.change_outputs(mixing)
-        self.A = np.ascontiguousarray(mixing.T @ self.A)
-        fresh = ~mixing.any(axis=0)
-        self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(mixing))
-        self.offset = self.offset @ mixing
-        self.squared = self.squared @ np.abs(mixing)
-        self.state[2:4] *= np.abs(mixing).sum() / len(mixing)  # Q and M: a output that is doubled has erred twice
-        self.ledger = self.ledger.mixed(mixing)
+        self.past.change_outputs(output_map)
+        self.A = np.ascontiguousarray(output_map.T @ self.A)
+        fresh = ~output_map.any(axis=0)
+        self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(output_map))
+        self.offset = self.offset @ output_map
+        self.squared = self.squared @ np.abs(output_map)
+        self.state[2:4] *= np.abs(output_map).sum() / len(
+            output_map
+        )  # Q and M: a output that is doubled has erred twice
+        self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""

@@ -99,12 +99,12 @@ class Online:
         self.rounds = 0
         self.model: tuple[Any, Any] | None = None  # what the estimator last made of this state, and which it was
 
-    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
-        self.support.change_outputs(mixing)
-        self.squared = self.squared @ np.abs(mixing)
-        self.ledger = self.ledger.mixed(mixing)
-        self.n_outputs = mixing.shape[1]
+        self.support.change_outputs(output_map)
+        self.squared = self.squared @ np.abs(output_map)
+        self.ledger = self.ledger.remapped(output_map)
+        self.n_outputs = output_map.shape[1]
 
     def add_features(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""

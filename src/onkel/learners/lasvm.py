@@ -104,9 +104,9 @@ class Lasvm:
 
     # ---------------------------------------------------------------- changes
 
-    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
-        sign, source = mixing.sum(axis=0), np.abs(mixing).argmax(axis=0)
+        sign, source = output_map.sum(axis=0), np.abs(output_map).argmax(axis=0)
         values, marks = np.ascontiguousarray(self.values[:, source]), np.ascontiguousarray(self.marks[:, source])
         ends, level, zeros = self.ends[source], self.level[source], self.zeros[source]
         mirrored, fresh = np.flatnonzero(sign < 0), np.flatnonzero(sign == 0)
@@ -119,7 +119,7 @@ class Lasvm:
         marks[:, fresh], ends[fresh], level[fresh] = 0, (-1, -1, 0), 0.0
         self.values, self.marks, self.zeros, self.ends, self.level = values, marks, zeros, ends, level
         self.kept[0] = (marks[0] != 0).sum(axis=0)
-        self.ledger = self.ledger.mixed(mixing)
+        self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""

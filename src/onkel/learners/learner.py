@@ -45,10 +45,10 @@ class Learner(Protocol):
     def scores(self, x: Rows) -> NDArray[np.float64]:
         """The scores of rows, shape (n, outputs)."""
 
-    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """Changes the number of outputs when a class appears.
 
-        `mixing` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
+        `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
 
     def add_features(self, n_features: int) -> None:

@@ -41,13 +41,13 @@ class Ledger:
         best = int(np.argmax(used))  # the first of the largest
         return int(mistakes[best]) if best < len(mistakes) else rounds + 1
 
-    def mixed(self, mixing: NDArray[np.float64]) -> Ledger:
+    def remapped(self, output_map: NDArray[np.float64]) -> Ledger:
         """The ledger of new outputs that are copies (1) or mirror images (−1) of old ones."""
-        old, new = np.nonzero(mixing)
+        old, new = np.nonzero(output_map)
         parts = []
         for source, target in zip(old, new, strict=True):
             part = self.entries[self.entries["class"] == source].copy()
-            part["class"], part["step"] = target, part["step"] * mixing[source, target]
+            part["class"], part["step"] = target, part["step"] * output_map[source, target]
             parts.append(part)
         ledger = Ledger()
         entries = np.concatenate(parts) if parts else self.entries[:0]
@@ -86,8 +86,8 @@ class Window(Ledger):
     def __len__(self) -> int:
         return self._dropped + self._count
 
-    def mixed(self, mixing: NDArray[np.float64]) -> Window:
-        window, found = Window(self.size), super().mixed(mixing).entries[-self.size :]
+    def remapped(self, output_map: NDArray[np.float64]) -> Window:
+        window, found = Window(self.size), super().remapped(output_map).entries[-self.size :]
         window._entries[: len(found)] = found
         window._count, window._dropped = len(found), self._dropped
         return window

@@ -36,9 +36,9 @@ class Primal:
     def averaged(self) -> NDArray[np.float64]:
         return self.V - self.M / max(self.rounds, 1)
 
-    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
-        self.V, self.M = np.ascontiguousarray(mixing.T @ self.V), np.ascontiguousarray(mixing.T @ self.M)
-        self.ledger = self.ledger.mixed(mixing)
+    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
+        self.V, self.M = np.ascontiguousarray(output_map.T @ self.V), np.ascontiguousarray(output_map.T @ self.M)
+        self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
         """More features, in which v is 0."""

@@ -157,12 +157,12 @@ class Projected:
 
     # ---------------------------------------------------------------- changes
 
-    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
         self._settle()
-        self.B = np.ascontiguousarray(mixing.T @ self.B)
+        self.B = np.ascontiguousarray(output_map.T @ self.B)
         self._alpha = None
-        self.ledger = self.ledger.mixed(mixing)
+        self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
         """More features, in which all that was learned is 0."""

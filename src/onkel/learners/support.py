@@ -46,9 +46,9 @@ class Support:
     def numbers(self) -> NDArray[np.int64]:
         return self._numbers[: self._size]
 
-    def change_outputs(self, mixing: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """New outputs that are sums of the old ones: (outputs, new outputs)."""
-        self._coef, self._moment = self.coef @ mixing, self.moment @ mixing
+        self._coef, self._moment = self.coef @ output_map, self.moment @ output_map
         self._numbers = self.numbers.copy()
 
     def take(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
