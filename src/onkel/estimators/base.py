@@ -76,7 +76,7 @@ class Estimator(KernelParams, BaseEstimator):  # type: ignore[misc]
     """The base of onkel's classifiers, regressors and outlier detectors."""
 
     @property
-    def _who(self) -> str:
+    def _name(self) -> str:
         """The name by which messages call it."""
         return type(self).__name__
 

@@ -109,7 +109,7 @@ class Forgetron(OnlineKernelClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=False)
-        one_of(self.variant, "variant", self.POLICIES, self._who)
+        one_of(self.variant, "variant", self.POLICIES, self._name)
 
     def _admit(self, rows: Rows) -> None:
         if self.kernel_._within_one:
@@ -117,7 +117,7 @@ class Forgetron(OnlineKernelClassifier):
         largest = float(self.kernel_._diag(rows).max())
         if largest > 1 + 1e-6:
             raise ValuesError(
-                f"{self._who} needs a kernel with k(x, x) <= 1; got {largest:.6g}. "
+                f"{self._name} needs a kernel with k(x, x) <= 1; got {largest:.6g}. "
                 "Use kernel.normalized(), such as Polynomial(degree=3).normalized(), or RBF."
             )
 
@@ -207,7 +207,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=False)
-        one_of(self.forget, "forget", self.POLICIES, self._who)
+        one_of(self.forget, "forget", self.POLICIES, self._name)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         policy = self.POLICIES[self.forget](self.budget)
@@ -283,7 +283,7 @@ class Projectron(OnlineKernelClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=True)
-        check_number(self.eta, "eta", self._who, at_least=0.0)
+        check_number(self.eta, "eta", self._name, at_least=0.0)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> Projected:
         eta, aggressive = float(self.eta), bool(self.aggressive)

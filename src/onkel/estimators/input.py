@@ -47,7 +47,7 @@ class DataInput(Estimator):
         kernel = self._kernel_in(fresh=reset)
         if kernel.takes == "gram" and not (whole and reset):
             raise KindError(
-                f"{self._who}: a precomputed Gram matrix cannot grow, so it cannot be learned from bit by bit. "
+                f"{self._name}: a precomputed Gram matrix cannot grow, so it cannot be learned from bit by bit. "
                 "Use fit without warm_start, or a kernel on the points themselves."
             )
         if kernel.takes == "objects":
@@ -58,7 +58,7 @@ class DataInput(Estimator):
                 return rows, None
             y = np.asarray(y, dtype=np.float64 if targets == "numbers" else None)
             if y.shape != (len(rows),):
-                raise ShapeError(f"{self._who}: y must give a label per object, shape ({len(rows)},); got {y.shape}.")
+                raise ShapeError(f"{self._name}: y must give a label per object, shape ({len(rows)},); got {y.shape}.")
             return rows, y
         sparse = "csr" if kernel.takes == "vectors" else False
         options: dict[str, Any] = {"reset": reset, "accept_sparse": sparse, "dtype": FLOATS}
@@ -101,11 +101,11 @@ class DataInput(Estimator):
         """What scales each example's step."""
         if sample_weight is None:
             return np.ones(n)
-        weights = check_sample_weight(sample_weight, n, self._who)
+        weights = check_sample_weight(sample_weight, n, self._name)
         if not weights.any():
-            raise ValuesError(f"{self._who}: sample_weight must have a positive weight; got zeros only.")
+            raise ValuesError(f"{self._name}: sample_weight must have a positive weight; got zeros only.")
         if weights.min() < 0:
-            raise ValuesError(f"{self._who}: sample_weight must be >= 0; got {weights.min():g}.")
+            raise ValuesError(f"{self._name}: sample_weight must be >= 0; got {weights.min():g}.")
         return weights
 
     def __sklearn_tags__(self) -> Any:
@@ -150,12 +150,12 @@ class KernelInput(DataInput):
     def _check_params(self) -> None:
         super()._check_params()
         given = {name: getattr(self, name) for name in self.KERNEL_DEFAULTS}
-        refuse_unused(self.kernel, given, self.KERNEL_DEFAULTS, self._who)
+        refuse_unused(self.kernel, given, self.KERNEL_DEFAULTS, self._name)
 
     def _kernel_in(self, fresh: bool = False) -> Kernel:
         if not fresh and hasattr(self, "kernel_"):
             return self.kernel_
-        return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._who)
+        return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._name)
 
     def _resolve(self, rows: Rows) -> Kernel:
         """The kernel of the first data, kept."""
@@ -163,6 +163,6 @@ class KernelInput(DataInput):
         if isinstance(self.kernel, Kernel):
             self.__dict__.pop("gamma_", None)  # of an earlier fit
         else:
-            gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._who)
-        self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._who)
+            gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._name)
+        self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._name)
         return self.kernel_

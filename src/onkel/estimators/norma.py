@@ -48,16 +48,16 @@ class _Norma(OnlineKernelEstimator):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=True)
-        check_number(self.eta, "eta", self._who, above=0.0)
-        check_number(self.lam, "lam", self._who, at_least=0.0)
-        one_of(self.schedule, "schedule", SCHEDULES, self._who)
+        check_number(self.eta, "eta", self._name, above=0.0)
+        check_number(self.lam, "lam", self._name, at_least=0.0)
+        one_of(self.schedule, "schedule", SCHEDULES, self._name)
         if self.eta * self.lam >= 1:
             raise ParameterError(
-                f"{self._who}: eta * lam must be < 1, or f would be turned over at every step; got "
+                f"{self._name}: eta * lam must be < 1, or f would be turned over at every step; got "
                 f"{self.eta:g} * {self.lam:g} = {self.eta * self.lam:g}. Make one of them smaller."
             )
-        if self.nu is not None and not 0 < check_number(self.nu, "nu", self._who) < 1:
-            raise ParameterError(f"{self._who}: nu must be between 0 and 1; got {self.nu!r}.")
+        if self.nu is not None and not 0 < check_number(self.nu, "nu", self._name) < 1:
+            raise ParameterError(f"{self._name}: nu must be between 0 and 1; got {self.nu!r}.")
 
     def _bounded(
         self, rows: Rows, n_outputs: int, step: Any, margin: float, *, signs: bool, intercept: bool
@@ -161,7 +161,7 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.rho, "rho", self._who)
+        check_number(self.rho, "rho", self._name)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         intercept = bool(self.fit_intercept)
@@ -263,14 +263,14 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
 
     def _check_params(self) -> None:
         super()._check_params()
-        one_of(self.loss, "loss", self.LOSSES, self._who)
+        one_of(self.loss, "loss", self.LOSSES, self._name)
         if self.loss == "huber":
-            check_number(self.epsilon, "epsilon", self._who, above=0.0)
+            check_number(self.epsilon, "epsilon", self._name, above=0.0)
         else:
-            check_number(self.epsilon, "epsilon", self._who, at_least=0.0)
+            check_number(self.epsilon, "epsilon", self._name, at_least=0.0)
         if self.nu is not None and self.loss != "epsilon-insensitive":
             raise ParameterError(
-                f"{self._who}: nu moves the epsilon of the epsilon-insensitive loss; got nu={self.nu!r} with "
+                f"{self._name}: nu moves the epsilon of the epsilon-insensitive loss; got nu={self.nu!r} with "
                 f"loss={self.loss!r}. Use nu=None."
             )
 
@@ -360,7 +360,7 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
     def _check_params(self) -> None:
         super()._check_params()
         if self.nu is None:
-            raise ParameterError(f"{self._who}: nu must be between 0 and 1; got None.")
+            raise ParameterError(f"{self._name}: nu must be between 0 and 1; got None.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NormaOneClass:
         """Learns what the rows of X have in common, in up to `max_iter` epochs; y is not looked at.

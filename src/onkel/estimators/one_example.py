@@ -34,7 +34,7 @@ class OneExampleInput(DataInput):
         if self._kernel_in().takes == "objects":
             return [x]
         if isinstance(x, dict):
-            x = _vector(x, dict(zip(x, range(len(x)), strict=True)), self._who)
+            x = _vector(x, dict(zip(x, range(len(x)), strict=True)), self._name)
         if hasattr(x, "toarray"):
             return x if x.ndim == 2 else x.reshape(1, -1)
         array = np.asarray(x)
@@ -54,10 +54,10 @@ class OneExampleInput(DataInput):
         d = self.n_features_in_ if columns is None else len(columns)
         if row.shape != (1, d):
             raise ShapeError(
-                f"{self._who} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
+                f"{self._name} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
             )
         if not _native.all_finite(row):
-            raise ValuesError(f"{self._who}: x must be finite; got NaN or infinity.")
+            raise ValuesError(f"{self._name}: x must be finite; got NaN or infinity.")
         rows = VectorRows(row)
         rows._kept["is sparse"] = False
         kernel._check_rows(rows, "x")
@@ -76,7 +76,7 @@ class OneExampleInput(DataInput):
         if isinstance(rows, VectorRows):
             if (len(rows), rows.n_features) != (1, self.n_features_in_):
                 raise ShapeError(
-                    f"{self._who} was trained on {self.n_features_in_} features, so x must be one row of shape "
+                    f"{self._name} was trained on {self.n_features_in_} features, so x must be one row of shape "
                     f"(1, {self.n_features_in_}); got {(len(rows), rows.n_features)}."
                 )
             rows = rows.astype(self._dtype)
@@ -92,18 +92,18 @@ class OneExampleInput(DataInput):
         columns = self._columns_by_name()
         new = [name for name in x if name not in columns]
         if not new:
-            return _vector(x, columns, self._who), None
+            return _vector(x, columns, self._name), None
         if not grow:
-            return _vector({name: value for name, value in x.items() if name in columns}, columns, self._who), None
+            return _vector({name: value for name, value in x.items() if name in columns}, columns, self._name), None
         columns = columns | {name: len(columns) + i for i, name in enumerate(new)}
-        return _vector(x, columns, self._who), columns
+        return _vector(x, columns, self._name), columns
 
     def _columns_by_name(self) -> dict[Any, int]:
         columns: dict[Any, int] | None = self.__dict__.get("_columns")
         if columns is None:
             if not hasattr(self, "feature_names_in_"):
                 raise KindError(
-                    f"{self._who} was trained on vectors of {self.n_features_in_} features without names, so x must be "
+                    f"{self._name} was trained on vectors of {self.n_features_in_} features without names, so x must be "
                     "such a vector; got a dict. To learn from dicts begin with a dict, or with a data frame."
                 )
             columns = self._columns = {name: i for i, name in enumerate(self.feature_names_in_)}

@@ -46,7 +46,7 @@ class OnlineEstimator(OneExampleInput, Snapshots):
 
     def _run_epochs(self, run: Run, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
         """The epochs of a fit over n rows; gives back the Ctrl-C that ended them."""
-        with progress_bar(self._who, self.max_iter * n, self.verbose) as progress:
+        with progress_bar(self._name, self.max_iter * n, self.verbose) as progress:
             self.n_iter_, self.converged_, interrupted = run_epochs(
                 run,
                 n,
@@ -65,7 +65,7 @@ class OnlineKernelInput(KernelInput, OnlineEstimator):
         kernel = super()._resolve(rows)
         self._is_psd = kernel.is_psd
         if isinstance(rows, GramRows):
-            examined = check_gram(rows, self._who)
+            examined = check_gram(rows, self._name)
             if isinstance(kernel, Precomputed):  # of a kernel made of it, such as −K, it says nothing
                 self._is_psd = examined
         self._admit(rows)
@@ -97,7 +97,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     def _check_params(self) -> None:
         """Refuses parameters that cannot be used."""
-        check_integer(self.max_iter, "max_iter", self._who, at_least=1)
+        check_integer(self.max_iter, "max_iter", self._name, at_least=1)
 
     def _after_fit(self, run: Any, y: NDArray, interrupted: bool) -> None:
         """What is left to do after the epochs of a new fit."""
@@ -117,7 +117,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             classes = np.unique(y[present])
             if len(classes) < 2 and not go_on:
                 raise InputError(
-                    f"{self._who} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}."
+                    f"{self._name} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}."
                 )
             if len(present) < len(rows):
                 rows, y, weights = rows[present], y[present], weights[present]
@@ -133,7 +133,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def _epochs_new(
         self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
     ) -> KeyboardInterrupt | None:
-        targets = self._labels.targets(self._labels.index(y, self._who), self._labels.n_outputs)
+        targets = self._labels.targets(self._labels.index(y, self._name), self._labels.n_outputs)
         self.classes_ = self._labels.classes
         random = check_random_state(self.random_state)
         run = self._new_run(rows, targets, weights, numbers)
@@ -148,7 +148,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     ) -> KeyboardInterrupt | None:
         random = check_random_state(self.random_state)
         self.n_iter_, self.converged_ = 0, False
-        with progress_bar(self._who, self.max_iter, self.verbose) as progress:
+        with progress_bar(self._name, self.max_iter, self.verbose) as progress:
             try:
                 for epoch in range(self.max_iter):
                     self.n_iter_, before = epoch + 1, len(self._learner.ledger)
@@ -178,7 +178,9 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
                 self._begin(rows, classes)
             elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
                 known = self.classes_.tolist()
-                raise InputError(f"{self._who}: classes must be those of the first call, {known}; got {list(classes)}.")
+                raise InputError(
+                    f"{self._name}: classes must be those of the first call, {known}; got {list(classes)}."
+                )
             numbers = self._seen + np.arange(len(rows))
             self._seen += len(rows)
             present = np.flatnonzero(weights > 0)
@@ -197,7 +199,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def _begin(self, rows: Rows, classes: Any) -> None:
         known = None if classes is None else np.unique(np.asarray(classes))
         if known is not None and len(known) < 2:
-            raise InputError(f"{self._who}: classes must name at least two classes; got {known.tolist()}.")
+            raise InputError(f"{self._name}: classes must name at least two classes; got {known.tolist()}.")
         self._labels, self._seen, self._dtype = Labels(known), 0, rows.dtype
         self.classes_ = self._labels.classes
         self._learner = self._new_learner(rows, self._labels.n_outputs)
@@ -208,7 +210,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """A chunk with its labels; nothing has changed when one of them is refused."""
         labels = self._labels.copy()
         known = len(labels.found)
-        index = labels.index(y, self._who)
+        index = labels.index(y, self._name)
         output_map = labels.output_map(self._labels.n_outputs)
         before = self._learner.savepoint()
         try:
@@ -237,7 +239,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             self._refuse_many(label)
             targets = np.asarray([y])
             check_classification_targets(targets)
-            self._labels.copy().index(targets, self._who)  # refuses it before the learner grows
+            self._labels.copy().index(targets, self._name)  # refuses it before the learner grows
             weights = self._weights(None, targets, balanced=False)
             row = self._light_row(x, grow=True)
             if weights[0] > 0:
@@ -247,7 +249,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     def _refuse_many(self, label: Any) -> None:
         if isinstance(label, (list, tuple, set, dict, np.ndarray)):
-            raise KindError(f"{self._who}: y must be one label; got {label!r}.")
+            raise KindError(f"{self._name}: y must be one label; got {label!r}.")
 
     def _knows(self, label: Any) -> bool:
         """Whether an example of the class was seen; a label that is no label is not known."""
@@ -297,14 +299,14 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self._check_params()
         rows, labels = self._enter(X, y, reset=reset, whole=whole)
         if reset or not are_labels(labels):
-            check_labels(labels, self._who)
+            check_labels(labels, self._name)
         return rows, labels
 
     def _weights(self, sample_weight: Any, y: NDArray, *, balanced: bool) -> NDArray[np.float64]:
         """What scales each example's step: sample weight times class weight."""
         weights = self._sample_weights(sample_weight, len(y))
         if self.class_weight is not None:
-            weights *= class_weights(self.class_weight, y, weights > 0, self._who, balanced=balanced)
+            weights *= class_weights(self.class_weight, y, weights > 0, self._name, balanced=balanced)
         return weights
 
 
@@ -318,7 +320,7 @@ class OnlineRegressor(OnlineEstimator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_integer(self.max_iter, "max_iter", self._who, at_least=1)
+        check_integer(self.max_iter, "max_iter", self._name, at_least=1)
 
     @abstractmethod
     def _new_learner(self, rows: Rows, n_outputs: int) -> Any:
@@ -396,9 +398,9 @@ class OnlineRegressor(OnlineEstimator):
         if self._targets == "none":
             y = 1.0
         elif not isinstance(y, number_types.Real):
-            raise KindError(f"{self._who}: y must be one number; got {y!r}.")
+            raise KindError(f"{self._name}: y must be one number; got {y!r}.")
         elif not math.isfinite(y):
-            raise ValuesError(f"{self._who}: y must be finite; got {y!r}.")
+            raise ValuesError(f"{self._name}: y must be finite; got {y!r}.")
         if not hasattr(self, "_learner") or self._kernel_in().takes == "gram":
             self.partial_fit(self._as_batch(x), None if self._targets == "none" else [y])
             if isinstance(x, dict):

@@ -37,7 +37,7 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     def _check_budget(self, budget: Any, *, none: bool) -> None:
         if budget is not None or not none:
-            check_integer(budget, "budget", self._who, at_least=1)
+            check_integer(budget, "budget", self._name, at_least=1)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -125,7 +125,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
 
     def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:
         if self._hard and self.max_iter > 1 and not self.converged_ and not interrupted:
-            warn_of_conflicts(run.rows, y, self._who)
+            warn_of_conflicts(run.rows, y, self._name)
 
     @abstractmethod
     def _theorem(self, radius_sq: float) -> Theorem | str:
@@ -170,7 +170,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
             self._expansion(),
             mistakes=self.n_mistakes_,
             rows=rows,
-            targets=self._labels.targets(self._labels.index(y, self._who), self._labels.n_outputs),
+            targets=self._labels.targets(self._labels.index(y, self._name), self._labels.n_outputs),
             weights=weights,
             numbers=numbers,
             radius_sq=radius_sq,

@@ -100,7 +100,7 @@ class OnlineSVC(OnlineKernelClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         for name in ("C", "tol", "cache_size"):
-            check_number(getattr(self, name), name, self._who, above=0.0)
+            check_number(getattr(self, name), name, self._name, above=0.0)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> Lasvm:
         limit = int(float(self.cache_size) * 2**20)
@@ -121,7 +121,7 @@ class OnlineSVC(OnlineKernelClassifier):
         check_is_fitted(self, "_learner")
         if not self._learner.finish():
             warn(
-                f"{self._who}: finish stopped before all pairs were within tol={self.tol:g}; what is kept leaves a "
+                f"{self._name}: finish stopped before all pairs were within tol={self.tol:g}; what is kept leaves a "
                 f"gap of at most {self.dual_gap_.max():g}. Use a larger tol, or scale the features.",
                 ConvergenceWarning,
             )

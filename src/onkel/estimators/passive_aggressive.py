@@ -93,8 +93,8 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=True)
-        check_number(self.C, "C", self._who, above=0.0)
-        one_of(self.variant, "variant", self.RULES, self._who)
+        check_number(self.C, "C", self._name, above=0.0)
+        one_of(self.variant, "variant", self.RULES, self._name)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         rule = Rule(self.RULES[self.variant], () if self.variant == "PA" else (float(self.C),))
@@ -178,9 +178,9 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=True)
-        check_number(self.C, "C", self._who, above=0.0)
-        check_number(self.epsilon, "epsilon", self._who, at_least=0.0)
-        one_of(self.variant, "variant", self.RULES, self._who)
+        check_number(self.C, "C", self._name, above=0.0)
+        check_number(self.epsilon, "epsilon", self._name, at_least=0.0)
+        one_of(self.variant, "variant", self.RULES, self._name)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
         more = () if self.variant == "PA" else (float(self.C),)

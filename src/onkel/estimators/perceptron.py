@@ -152,10 +152,10 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.cache_size, "cache_size", self._who, at_least=0.0)
+        check_number(self.cache_size, "cache_size", self._name, at_least=0.0)
         if self.hypothesis not in HYPOTHESES:
             allowed = ", ".join(HYPOTHESES)
-            raise ParameterError(f"{self._who}: hypothesis must be one of {allowed}; got {self.hypothesis!r}.")
+            raise ParameterError(f"{self._name}: hypothesis must be one of {allowed}; got {self.hypothesis!r}.")
 
     def _resolve(self, rows: Rows) -> Kernel:
         self._certificate: Certificate | None = None
@@ -179,7 +179,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def _after_fit(self, run: Epochs, y: NDArray, interrupted: bool) -> None:
         self._certificate = certify_perceptron_fit(run, self.n_iter_, self._is_psd)
         if self.max_iter > 1 and not self.converged_ and not interrupted:
-            warn_of_conflicts(run.rows, y[run.place], self._who)
+            warn_of_conflicts(run.rows, y[run.place], self._name)
 
     # ---------------------------------------------------------------- what was learned
 
@@ -357,9 +357,9 @@ class Perceptron(_WithLedger):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.learning_rate, "learning_rate", self._who, above=0.0)
+        check_number(self.learning_rate, "learning_rate", self._name, above=0.0)
         if self.hypothesis not in ("last", "averaged"):
-            raise ParameterError(f"{self._who}: hypothesis must be last or averaged; got {self.hypothesis!r}.")
+            raise ParameterError(f"{self._name}: hypothesis must be last or averaged; got {self.hypothesis!r}.")
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> Primal:
         return Primal(self.n_features_in_, n_outputs, float(self.learning_rate), bool(self.fit_intercept))
@@ -369,7 +369,7 @@ class Perceptron(_WithLedger):
 
     def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:
         if self.max_iter > 1 and not self.converged_ and not interrupted:
-            warn_of_conflicts(run.rows, y, self._who)
+            warn_of_conflicts(run.rows, y, self._name)
 
     def _v(self) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")

@@ -122,10 +122,10 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.C, "C", self._who, above=0.0, finite=False)
+        check_number(self.C, "C", self._name, above=0.0, finite=False)
         if self.decision_function_shape not in ("ovr", "ovo"):
             raise ParameterError(
-                f"{self._who}: decision_function_shape must be 'ovr' or 'ovo'; got {self.decision_function_shape!r}."
+                f"{self._name}: decision_function_shape must be 'ovr' or 'ovo'; got {self.decision_function_shape!r}."
             )
 
     # ---------------------------------------------------------------- learning
@@ -156,10 +156,12 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     def _classes(self, y: NDArray, weights: NDArray[np.float64]) -> NDArray[np.intp]:
         """The class of each row, by number."""
-        check_labels(y, self._who)
+        check_labels(y, self._name)
         classes, index = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise InputError(f"{self._who}: The number of classes has to be greater than one; got {len(classes)} class")
+            raise InputError(
+                f"{self._name}: The number of classes has to be greater than one; got {len(classes)} class"
+            )
         if len(np.unique(index[weights > 0])) < 2:
             raise InputError("Invalid input - all samples with positive weights belong to the same class.")
         self.classes_ = classes
@@ -201,7 +203,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         """The class with the most votes of the pairs; of two classes, classes_[1] where the score is ≥ 0."""
         check_is_fitted(self, "kernel_")
         if self.break_ties and self.decision_function_shape == "ovo":
-            raise ParameterError(f"{self._who}: break_ties must be False when decision_function_shape is 'ovo'.")
+            raise ParameterError(f"{self._name}: break_ties must be False when decision_function_shape is 'ovo'.")
         k = len(self.classes_)
         if self.break_ties and k > 2:
             chosen = self.decision_function(X).argmax(axis=1)
@@ -331,8 +333,8 @@ class SVR(RegressorMixin, _OneExpansion):  # type: ignore[misc]
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.C, "C", self._who, above=0.0, finite=False)
-        check_number(self.epsilon, "epsilon", self._who, at_least=0.0)
+        check_number(self.C, "C", self._name, above=0.0, finite=False)
+        check_number(self.epsilon, "epsilon", self._name, at_least=0.0)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solves the output; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
@@ -407,7 +409,7 @@ class OneClassSVM(OutlierMixin, _OneExpansion):  # type: ignore[misc]
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.nu, "nu", self._who, above=0.0, at_most=1.0)
+        check_number(self.nu, "nu", self._name, above=0.0, at_most=1.0)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solves the output; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""

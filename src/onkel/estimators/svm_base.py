@@ -47,7 +47,7 @@ class SupportVectorMachine(KernelInput):
 
     def _check_params(self) -> None:
         super()._check_params()
-        who = self._who
+        who = self._name
         check_number(self.tol, "tol", who, above=0.0)
         check_number(self.cache_size, "cache_size", who, above=0.0)
         check_integer(self.max_iter, "max_iter", who, at_least=-1, advice="-1 is no limit.")
@@ -70,7 +70,7 @@ class SupportVectorMachine(KernelInput):
         self._on_objects = callable(self.kernel) and not isinstance(self.kernel, Kernel) and _holds_objects(X)
         self._sparse = sp.issparse(X)
         if self._sparse and self._kernel_in(fresh=True).takes == "gram":
-            raise KindError(f"{self._who}: Sparse precomputed kernels are not supported; give a dense matrix.")
+            raise KindError(f"{self._name}: Sparse precomputed kernels are not supported; give a dense matrix.")
         rows, y = self._enter(X, y, reset=True, whole=True, targets=targets)
         self._dtype, self.shape_fit_ = rows.dtype, getattr(X, "shape", (len(rows),))
         return rows, y, self._positive_weights(sample_weight, len(rows))
@@ -79,10 +79,10 @@ class SupportVectorMachine(KernelInput):
         """Weights; those that are not positive are 0: the rows are absent, as in LIBSVM."""
         if sample_weight is None:
             return np.ones(n)
-        weights = check_sample_weight(sample_weight, n, self._who)
+        weights = check_sample_weight(sample_weight, n, self._name)
         if not (weights > 0).any():
             raise ValuesError(
-                f"Invalid input - all samples have zero or negative weights. {self._who} needs a positive one."
+                f"Invalid input - all samples have zero or negative weights. {self._name} needs a positive one."
             )
         positive: NDArray[np.float64] = np.maximum(weights, 0.0)
         return positive
@@ -92,14 +92,14 @@ class SupportVectorMachine(KernelInput):
         if isinstance(kernel, Custom) and self._on_objects:
             kernel = self.kernel_ = replace(kernel, takes="objects")
         if isinstance(rows, GramRows):
-            check_symmetric(rows, self._who)
+            check_symmetric(rows, self._name)
         return kernel
 
     def _enter_to_predict(self, X: Any) -> Any:
         check_is_fitted(self, "kernel_")
         if sp.issparse(X) and not self._sparse and not isinstance(self.kernel_, Custom):
             raise ParameterError(
-                f"cannot use sparse input in {self._who!r} trained on dense data: give X.toarray(), or train on CSR."
+                f"cannot use sparse input in {self._name!r} trained on dense data: give X.toarray(), or train on CSR."
             )
         return super()._enter_to_predict(X)
 
@@ -115,7 +115,7 @@ class SupportVectorMachine(KernelInput):
             "limits": limits,
             "shrinking": bool(self.shrinking),
         }
-        with progress_bar(self._who, BAR if one else len(tasks), int(self.verbose)) as progress:
+        with progress_bar(self._name, BAR if one else len(tasks), int(self.verbose)) as progress:
             if one:
                 told = _Falling(progress, self.tol) if self.verbose else None
                 solution = smo.solve(*tasks[0](), **options, told=told)
