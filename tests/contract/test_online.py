@@ -1062,11 +1062,11 @@ RULES = {
 }
 POLICIES = {
     "grow": budgets.Grow(),
-    "oldest": budgets.Oldest(7),
-    "random": budgets.Random(7),
-    "Forgetron": budgets.Forgetron(7),
-    "basic Forgetron": budgets.BasicForgetron(7),
-    "replace": budgets.Replace(7),
+    "oldest": budgets.ForgetOldest(7),
+    "random": budgets.ForgetRandom(7),
+    "Forgetron": budgets.ShrinkThenForget(7),
+    "basic Forgetron": budgets.ShrinkByNorm(7),
+    "replace": budgets.ReplaceCheapest(7),
 }
 
 

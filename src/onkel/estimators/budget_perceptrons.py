@@ -102,8 +102,8 @@ class Forgetron(OnlineKernelClassifier):
         self.verbose = verbose
 
     POLICIES: ClassVar[dict[str, type[budgets.Policy]]] = {
-        "self-tuned": budgets.Forgetron,
-        "basic": budgets.BasicForgetron,
+        "self-tuned": budgets.ShrinkThenForget,
+        "basic": budgets.ShrinkByNorm,
     }
 
     def _check_params(self) -> None:
@@ -202,7 +202,10 @@ class BudgetPerceptron(OnlineKernelClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    POLICIES: ClassVar[dict[str, type[budgets.Policy]]] = {"random": budgets.Random, "oldest": budgets.Oldest}
+    POLICIES: ClassVar[dict[str, type[budgets.Policy]]] = {
+        "random": budgets.ForgetRandom,
+        "oldest": budgets.ForgetOldest,
+    }
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -214,7 +217,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
         return Bounded(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy, seed=self._seed())
 
     def _theorem(self, radius_sq: float) -> str:
-        if isinstance(self._learner.policy, budgets.Random):
+        if isinstance(self._learner.policy, budgets.ForgetRandom):
             return "the theorem on forgetting at random is about the mistakes to be expected, not about those of a run"
         return "on forgetting the oldest example without shrinking the others there is no theorem; Forgetron has one"
 

@@ -189,4 +189,4 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
 
 
 def _replacing(budget: int | None) -> budgets.Policy:
-    return budgets.Grow() if budget is None else budgets.Replace(budget)
+    return budgets.Grow() if budget is None else budgets.ReplaceCheapest(budget)

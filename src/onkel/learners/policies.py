@@ -121,7 +121,7 @@ class Grow(Policy):
         memory.put(memory.size, new.i, new.steps)
 
 
-class Oldest(Policy):
+class ForgetOldest(Policy):
     """Gives up the oldest vector."""
 
     code = 1
@@ -130,7 +130,7 @@ class Oldest(Policy):
         memory.put(memory.next_slot(), new.i, new.steps)
 
 
-class Random(Policy):
+class ForgetRandom(Policy):
     """Gives up a vector drawn at random   [Cesa-Bianchi and Gentile 2007]."""
 
     code = 2
@@ -161,7 +161,7 @@ def forgetron_radius(budget: int) -> float:
     return 0.25 * math.sqrt((budget + 1) / math.log(budget + 1))
 
 
-class Forgetron(Policy):
+class ShrinkThenForget(Policy):
     """Shrinks all weights just enough that the oldest vector can be forgotten at little cost."""
 
     code = 3
@@ -187,7 +187,7 @@ class Forgetron(Policy):
         return self_tuned_shrink(s, m, k, memory.numbers[2], memory.numbers[3]) if k else 1.0
 
 
-class BasicForgetron(Forgetron):
+class ShrinkByNorm(ShrinkThenForget):
     """Shrinks all weights by a fixed factor at every mistake, and more where a output's ‖f‖ exceeds U."""
 
     code = 4
@@ -204,7 +204,7 @@ class BasicForgetron(Forgetron):
         return phi
 
 
-class Replace(Policy):
+class ReplaceCheapest(Policy):
     """BPA-S: the example takes the place of the vector that this costs least, and what it can of its weight.
 
     To give up r for x with β = α_r k(r, x)/k(x, x) + τ y changes f by ½‖α_r φ(r) − β φ(x)‖², and leaves the loss of x
