@@ -36,8 +36,7 @@ from onkel import (
 )
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
-from onkel.learners import policies as budgets
-from onkel.learners import rules
+from onkel.learners import policies, rules
 from onkel.learners.budgeted import Bounded
 from onkel.learners.rules import Regularised, Rule
 from onkel.models.state import Snapshot
@@ -1061,12 +1060,12 @@ RULES = {
     "NORMA, novelty": (Rule(rules.novelty, signs=False), MOVING),
 }
 POLICIES = {
-    "grow": budgets.Grow(),
-    "oldest": budgets.ForgetOldest(7),
-    "random": budgets.ForgetRandom(7),
-    "Forgetron": budgets.ShrinkThenForget(7),
-    "basic Forgetron": budgets.ShrinkByNorm(7),
-    "replace": budgets.ReplaceCheapest(7),
+    "grow": policies.Grow(),
+    "oldest": policies.ForgetOldest(7),
+    "random": policies.ForgetRandom(7),
+    "Forgetron": policies.ShrinkThenForget(7),
+    "basic Forgetron": policies.ShrinkByNorm(7),
+    "replace": policies.ReplaceCheapest(7),
 }
 
 
@@ -1120,7 +1119,7 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
 
 def test_every_rule_and_policy_of_the_core_is_in_these_tables():
     assert {rule.step for rule, _ in RULES.values()} == set(rules.NATIVE)
-    classes = [cls for cls in vars(budgets).values() if isinstance(cls, type) and issubclass(cls, budgets.Policy)]
+    classes = [cls for cls in vars(budgets).values() if isinstance(cls, type) and issubclass(cls, policies.Policy)]
     assert {type(policy) for policy in POLICIES.values()} == {cls for cls in classes if cls.code is not None}
 
 
@@ -1129,7 +1128,7 @@ def test_a_rule_and_a_policy_of_ones_own_run_in_python():
         """Half a perceptron."""
         return 0.5 * w * y if y * f <= 0 else 0.0
 
-    class Newest(budgets.Policy):
+    class Newest(policies.Policy):
         """Gives up the newest vector."""
 
         def take(self, memory, new):

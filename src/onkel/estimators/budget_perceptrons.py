@@ -15,8 +15,7 @@ from onkel.checks import check_number
 from onkel.errors import ValuesError
 from onkel.estimators.online_kernel import OnlineKernelClassifier, one_of
 from onkel.kernels.rows import Rows
-from onkel.learners import policies as budgets
-from onkel.learners import rules
+from onkel.learners import policies, rules
 from onkel.learners.budgeted import Bounded
 from onkel.learners.projecting import Projected
 from onkel.learners.rules import Rule
@@ -101,9 +100,9 @@ class Forgetron(OnlineKernelClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    POLICIES: ClassVar[dict[str, type[budgets.Policy]]] = {
-        "self-tuned": budgets.ShrinkThenForget,
-        "basic": budgets.ShrinkByNorm,
+    POLICIES: ClassVar[dict[str, type[policies.Policy]]] = {
+        "self-tuned": policies.ShrinkThenForget,
+        "basic": policies.ShrinkByNorm,
     }
 
     def _check_params(self) -> None:
@@ -170,7 +169,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
     [1, 4]
 
     Source: Cavallanti, Cesa-Bianchi and Gentile 2007, Tracking the best hyperplane with a simple budget
-    perceptron (random); Crammer, Kandola and Singer 2004 began with budgets.
+    perceptron (random); Crammer, Kandola and Singer 2004 began with policies.
     """
 
     def __init__(
@@ -202,9 +201,9 @@ class BudgetPerceptron(OnlineKernelClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    POLICIES: ClassVar[dict[str, type[budgets.Policy]]] = {
-        "random": budgets.ForgetRandom,
-        "oldest": budgets.ForgetOldest,
+    POLICIES: ClassVar[dict[str, type[policies.Policy]]] = {
+        "random": policies.ForgetRandom,
+        "oldest": policies.ForgetOldest,
     }
 
     def _check_params(self) -> None:
@@ -217,7 +216,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
         return Bounded(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy, seed=self._seed())
 
     def _theorem(self, radius_sq: float) -> str:
-        if isinstance(self._learner.policy, budgets.ForgetRandom):
+        if isinstance(self._learner.policy, policies.ForgetRandom):
             return "the theorem on forgetting at random is about the mistakes to be expected, not about those of a run"
         return "on forgetting the oldest example without shrinking the others there is no theorem; Forgetron has one"
 

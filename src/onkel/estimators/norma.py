@@ -26,7 +26,7 @@ from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelE
 from onkel.kernels.rows import Rows
 from onkel.learners import rules
 from onkel.learners.budgeted import Bounded
-from onkel.learners.policies import Grow, Oldest
+from onkel.learners.policies import ForgetOldest, Grow
 from onkel.learners.rules import Regularised, Rule
 
 __all__ = ["NormaClassifier", "NormaOneClass", "NormaRegressor"]
@@ -64,7 +64,7 @@ class _Norma(OnlineKernelEstimator):
     ) -> Bounded:
         nu = None if self.nu is None else float(self.nu)
         norma = Regularised(float(self.eta), float(self.lam), nu, self.schedule, intercept)
-        policy = Grow() if self.budget is None else Oldest(self.budget)
+        policy = Grow() if self.budget is None else ForgetOldest(self.budget)
         rule = Rule(step, signs=signs)
         return Bounded(self._resolve(rows), n_outputs, rule, policy, norma=norma, margin=float(margin))
 

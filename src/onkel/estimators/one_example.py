@@ -103,8 +103,8 @@ class OneExampleInput(DataInput):
         if columns is None:
             if not hasattr(self, "feature_names_in_"):
                 raise KindError(
-                    f"{self._name} was trained on vectors of {self.n_features_in_} features without names, so x must be "
-                    "such a vector; got a dict. To learn from dicts begin with a dict, or with a data frame."
+                    f"{self._name} was trained on vectors of {self.n_features_in_} features without names, so x must "
+                    "be such a vector; got a dict. To learn from dicts begin with a dict, or with a data frame."
                 )
             columns = self._columns = {name: i for i, name in enumerate(self.feature_names_in_)}
         return columns

@@ -11,8 +11,7 @@ from onkel.checks import check_number
 from onkel.estimators.online import OnlineRegressor
 from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator, one_of
 from onkel.kernels.rows import Rows
-from onkel.learners import policies as budgets
-from onkel.learners import rules
+from onkel.learners import policies, rules
 from onkel.learners.budgeted import Bounded
 from onkel.learners.rules import Rule
 
@@ -188,5 +187,5 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
         return Bounded(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
 
 
-def _replacing(budget: int | None) -> budgets.Policy:
-    return budgets.Grow() if budget is None else budgets.ReplaceCheapest(budget)
+def _replacing(budget: int | None) -> policies.Policy:
+    return policies.Grow() if budget is None else policies.ReplaceCheapest(budget)

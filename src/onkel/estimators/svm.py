@@ -30,7 +30,7 @@ from onkel.estimators.svm_base import SupportVectorMachine
 from onkel.estimators.targets import check_labels
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.learners.svm import dual as smo
+from onkel.learners.svm import dual
 from onkel.learners.svm.one_vs_one import Pairs, Past
 from onkel.models.decision import best_class
 from onkel.models.expansion import Expansion
@@ -168,7 +168,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=y)
         return index
 
-    def _tell(self, rows: Rows, index: NDArray, pairs: Pairs, solutions: list[smo.Solution]) -> None:
+    def _tell(self, rows: Rows, index: NDArray, pairs: Pairs, solutions: list[dual.Solution]) -> None:
         k = len(self.classes_)
         coef = pairs.coefficients([s.beta for s in solutions])
         intercept = np.array([s.b for s in solutions])
@@ -240,7 +240,7 @@ class _OneExpansion(SupportVectorMachine):
     @abstractmethod
     def _state(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
-    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+    ) -> tuple[dual.Problem, NDArray[np.float64]]:
         """The problem of rows that all have a weight, and the β to begin with."""
 
     def _fit_one(self, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> Self:
@@ -342,11 +342,11 @@ class SVR(RegressorMixin, _OneExpansion):  # type: ignore[misc]
 
     def _state(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
-    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+    ) -> tuple[dual.Problem, NDArray[np.float64]]:
         n, high = len(y), self.C * weights
         z = np.concatenate([y - self.epsilon, y + self.epsilon])
         low, top = np.concatenate([np.zeros(n), -high]), np.concatenate([high, np.zeros(n)])
-        return smo.Problem(kernel, rows, np.tile(np.arange(n), 2), z, low, top), np.zeros(2 * n)
+        return dual.Problem(kernel, rows, np.tile(np.arange(n), 2), z, low, top), np.zeros(2 * n)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """f(x) of each row."""
@@ -417,10 +417,10 @@ class OneClassSVM(OutlierMixin, _OneExpansion):  # type: ignore[misc]
 
     def _state(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
-    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+    ) -> tuple[dual.Problem, NDArray[np.float64]]:
         n, before = len(weights), np.concatenate([[0.0], np.cumsum(weights)[:-1]])
         start = np.clip(self.nu * weights.sum() - before, 0.0, weights)  # the first rows take all of Σα
-        return smo.Problem(kernel, rows, np.arange(n), np.zeros(n), np.zeros(n), weights), start
+        return dual.Problem(kernel, rows, np.arange(n), np.zeros(n), np.zeros(n), weights), start
 
     @property
     def offset_(self) -> NDArray[np.float64]:

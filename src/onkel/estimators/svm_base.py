@@ -23,14 +23,14 @@ from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
-from onkel.learners.svm import dual as smo
+from onkel.learners.svm import dual
 from onkel.models.model import support_data
 
 __all__ = ["SupportVectorMachine"]
 
 BAR = 1000  # marks of the progress bar
 
-Task = Callable[[], tuple[smo.Problem, NDArray[np.float64]]]  # makes a problem, and the β to begin with
+Task = Callable[[], tuple[dual.Problem, NDArray[np.float64]]]  # makes a problem, and the β to begin with
 
 
 class SupportVectorMachine(KernelInput):
@@ -105,10 +105,10 @@ class SupportVectorMachine(KernelInput):
 
     # ---------------------------------------------------------------- solving
 
-    def _solve(self, tasks: Sequence[Task]) -> tuple[list[smo.Solution], KeyboardInterrupt | None]:
+    def _solve(self, tasks: Sequence[Task]) -> tuple[list[dual.Solution], KeyboardInterrupt | None]:
         """Solves all, several at once where there are several; the best so far where something stops it."""
         one = len(tasks) == 1
-        limits = smo.Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
+        limits = dual.Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
         options: dict[str, Any] = {
             "tol": float(self.tol),
             "cache_bytes": self.cache_size * 1e6 / (1 if one else 2 * min(len(tasks), thread_count())),
@@ -118,12 +118,12 @@ class SupportVectorMachine(KernelInput):
         with progress_bar(self._name, BAR if one else len(tasks), int(self.verbose)) as progress:
             if one:
                 told = _Falling(progress, self.tol) if self.verbose else None
-                solution = smo.solve(*tasks[0](), **options, told=told)
+                solution = dual.solve(*tasks[0](), **options, told=told)
                 return [solution], solution.interrupted
             workers = 1 if isinstance(self.kernel_, Custom) else thread_count()  # user's Python stays in one
             return _solve_many(tasks, workers, options, limits, progress)
 
-    def _report(self, solutions: Sequence[smo.Solution], interrupted: bool) -> None:
+    def _report(self, solutions: Sequence[dual.Solution], interrupted: bool) -> None:
         """Refuses solutions that are no numbers; sets `fit_status_`, and tells of a limit that was met."""
         if not all(np.isfinite(s.beta).all() and math.isfinite(s.b + s.objective) for s in solutions):
             raise ValuesError(
@@ -179,13 +179,13 @@ class _Falling:
 
 
 def _solve_many(
-    tasks: Sequence[Task], workers: int, options: dict[str, Any], limits: smo.Limits, progress: Any
-) -> tuple[list[smo.Solution], KeyboardInterrupt | None]:
+    tasks: Sequence[Task], workers: int, options: dict[str, Any], limits: dual.Limits, progress: Any
+) -> tuple[list[dual.Solution], KeyboardInterrupt | None]:
     """Problems side by side, each in one thread; with one worker one after the other, here."""
-    found: list[smo.Solution] = []
+    found: list[dual.Solution] = []
     interrupted, gap = None, 0.0
 
-    def tell(solution: smo.Solution) -> None:
+    def tell(solution: dual.Solution) -> None:
         nonlocal gap
         found.append(solution)
         gap += solution.dual_gap
@@ -193,15 +193,15 @@ def _solve_many(
 
     if workers == 1:
         for task in tasks:
-            tell(smo.solve(*task(), **options))
+            tell(dual.solve(*task(), **options))
             if found[-1].interrupted is not None:  # the others end at once, with what they have
                 interrupted = found[-1].interrupted
                 limits.told.set()
         return found, interrupted
 
-    def solved(task: Task) -> smo.Solution:
+    def solved(task: Task) -> dual.Solution:
         with threads(1):
-            return smo.solve(*task(), **options)
+            return dual.solve(*task(), **options)
 
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(solved, task) for task in tasks]

@@ -17,7 +17,18 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BasicForgetron", "Forgetron", "Grow", "Memory", "Oldest", "Policy", "Random", "Replace"]
+__all__ = [
+    "Example",
+    "ForgetOldest",
+    "ForgetRandom",
+    "Grow",
+    "Memory",
+    "Policy",
+    "ReplaceCheapest",
+    "ShrinkByNorm",
+    "ShrinkThenForget",
+    "forgetron_radius",
+]
 
 
 @dataclasses.dataclass

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
-from onkel.learners.svm import dual as smo
+from onkel.learners.svm import dual
 
 __all__ = ["max_margin"]
 
@@ -36,6 +36,6 @@ def max_margin(kernel: Kernel, rows: Rows, y: NDArray[np.float64], start: NDArra
     least = float((y * f[:, 0]).min())
     beta = start / least if least > 0 else np.zeros(len(rows))  # a separator is scaled to yᵢ f(xᵢ) ≥ 1
     low, high = np.where(y < 0, -np.inf, 0.0), np.where(y > 0, np.inf, 0.0)
-    problem = smo.Problem(kernel, rows, np.arange(len(rows)), y, low, high, sum_fixed=False)
-    limits = smo.Limits(min(STEPS_A_ROW * len(rows), MOST_STEPS))
-    return smo.solve(problem, beta, tol=TOL, cache_bytes=CACHE_BYTES, limits=limits).beta
+    problem = dual.Problem(kernel, rows, np.arange(len(rows)), y, low, high, sum_fixed=False)
+    limits = dual.Limits(min(STEPS_A_ROW * len(rows), MOST_STEPS))
+    return dual.solve(problem, beta, tol=TOL, cache_bytes=CACHE_BYTES, limits=limits).beta

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.learners.svm import dual as smo
+from onkel.learners.svm import dual
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
 
@@ -53,7 +53,7 @@ class Pairs:
 
     def task(
         self, a: int, b: int, high: NDArray[np.float64], past: Past | None
-    ) -> tuple[smo.Problem, NDArray[np.float64]]:
+    ) -> tuple[dual.Problem, NDArray[np.float64]]:
         """The problem of a pair, and β to begin with: 0, or that of an earlier fit, made feasible."""
         where = self.rows_of(a, b)
         first = np.zeros(self.count, dtype=bool)
@@ -67,11 +67,11 @@ class Pairs:
             self._gram(a, b, out)
 
         share = gram if self._shares else None
-        problem = smo.Problem(self.kernel, rows, np.arange(len(ends)), y, low, top, gram=share)
+        problem = dual.Problem(self.kernel, rows, np.arange(len(ends)), y, low, top, gram=share)
         if past is None:
             return problem, np.zeros(len(ends))
         beta = y * past.alpha(self.classes[a], self.classes[b], where, high[where])
-        return problem, smo.feasible(beta, low, top, 0.0)
+        return problem, dual.feasible(beta, low, top, 0.0)
 
     def _gram(self, a: int, b: int, out: NDArray) -> None:
         """The Gram matrix of the rows of two classes, from those of each."""
