@@ -1119,7 +1119,7 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
 
 def test_every_rule_and_policy_of_the_core_is_in_these_tables():
     assert {rule.step for rule, _ in RULES.values()} == set(rules.NATIVE)
-    classes = [cls for cls in vars(budgets).values() if isinstance(cls, type) and issubclass(cls, policies.Policy)]
+    classes = [cls for cls in vars(policies).values() if isinstance(cls, type) and issubclass(cls, policies.Policy)]
     assert {type(policy) for policy in POLICIES.values()} == {cls for cls in classes if cls.code is not None}
 
 

@@ -815,7 +815,7 @@ def test_a_kernel_that_fails_on_a_later_row_leaves_the_machine_as_it_was(classes
 
 def state_of_numbers(machine):
     learner = machine._learner
-    return machine._seen, learner.n_outputs, learner.squared.tolist(), learner.support.numbers.tolist()
+    return machine._seen, learner.n_outputs, learner.squared.tolist(), learner.support.row_ids.tolist()
 
 
 # ---------------------------------------------------------------- watched and interrupted

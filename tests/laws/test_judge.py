@@ -651,7 +651,7 @@ def test_undone_support_vectors_are_not_judged_by(aggressive):
     assert len(undone) < 40
     learn(straight, range(300, 900))
     learn(undone, range(300, 900))
-    np.testing.assert_array_equal(undone.numbers_of[:60], straight.numbers_of[:60])
+    np.testing.assert_array_equal(undone.slot_row_ids[:60], straight.slot_row_ids[:60])
     np.testing.assert_array_equal(undone.alpha, straight.alpha)
 
 

@@ -99,9 +99,9 @@ def test_a_variable_without_room_never_moves():
 @pytest.mark.parametrize("shrinking", [True, False])
 @pytest.mark.parametrize("cache_bytes", [1e3, 1e5, 1e8])
 def test_working_sets_of_any_size_end_at_the_same_objective(dtype, shrinking, cache_bytes, monkeypatch):
-    monkeypatch.setattr(smo, "WHOLE", 50)
-    monkeypatch.setattr(smo, "WORKING", 64)
-    monkeypatch.setattr(smo, "PATIENCE", 0.0)  # rows are left out as soon as they can be
+    monkeypatch.setattr(dual, "WHOLE", 50)
+    monkeypatch.setattr(dual, "WORKING", 64)
+    monkeypatch.setattr(dual, "PATIENCE", 0.0)  # rows are left out as soon as they can be
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 4)).astype(dtype)
     y = np.sign(X[:, 0] + X[:, 1] ** 2 - 1 + 0.3 * rng.normal(size=400)).astype(np.float64)
@@ -134,8 +134,8 @@ def test_feasible_moves_into_the_box_and_to_the_sum(seed, total):
 def test_an_interrupt_keeps_beta_and_scores_in_step(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
-    monkeypatch.setattr(smo, "WHOLE", 20)
-    monkeypatch.setattr(smo, "WORKING", 32)
+    monkeypatch.setattr(dual, "WHOLE", 20)
+    monkeypatch.setattr(dual, "WORKING", 32)
     calls = []
 
     def stopped(kernel, *rest, **options):
@@ -145,7 +145,7 @@ def test_an_interrupt_keeps_beta_and_scores_in_step(monkeypatch):
             raise KeyboardInterrupt
 
     add_scores = dual.add_scores
-    monkeypatch.setattr(smo, "add_scores", stopped)
+    monkeypatch.setattr(dual, "add_scores", stopped)
     kernel = Linear()
     problem = dual.Problem(kernel, prepare(kernel, X), np.arange(300), y, np.minimum(0, y), np.maximum(0, y))
     found = dual.solve(problem, np.zeros(300), tol=1e-6, cache_bytes=1e8, limits=dual.Limits(), shrinking=False)

@@ -261,7 +261,7 @@ def certify_budgeted_fit(
     rows: Rows,
     targets: NDArray[np.int8],
     weights: Floats,
-    numbers: NDArray[np.int64],
+    row_ids: NDArray[np.int64],
     radius_sq: float,
     epochs: int,
     is_psd: bool | None,
@@ -274,7 +274,7 @@ def certify_budgeted_fit(
     F, squared = np.zeros(targets.shape), 0.0
     if len(model.support):
         F = expand(model.kernel, rows, model.support, model.coef)
-        squared = (model.coef * F[np.searchsorted(numbers, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
+        squared = (model.coef * F[np.searchsorted(row_ids, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
     seen = certify(  # all outputs as one
         mistakes=np.array([mistakes]),
         margins=(targets * F).reshape(-1, 1),

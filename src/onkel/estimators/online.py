@@ -84,7 +84,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """A learner that has seen nothing; `rows` are the first data."""
 
     @abstractmethod
-    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Any:
+    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Any:
         """Epochs over `rows`: an object with ``run(order, progress) -> mistakes`` and ``learner()``."""
 
     @abstractmethod
@@ -131,12 +131,12 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return self
 
     def _epochs_new(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
     ) -> KeyboardInterrupt | None:
         targets = self._labels.targets(self._labels.index(y, self._name), self._labels.n_outputs)
         self.classes_ = self._labels.classes
         random = check_random_state(self.random_state)
-        run = self._new_run(rows, targets, weights, numbers)
+        run = self._new_run(rows, targets, weights, row_ids)
         interrupted = self._run_epochs(run, len(rows), random, "mistakes")
         self._draw = random.uniform()  # of the random hypothesis
         self._learner = run.learner()
@@ -144,7 +144,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return interrupted
 
     def _epochs_more(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
     ) -> KeyboardInterrupt | None:
         random = check_random_state(self.random_state)
         self.n_iter_, self.converged_ = 0, False
@@ -153,7 +153,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
                 for epoch in range(self.max_iter):
                     self.n_iter_, before = epoch + 1, len(self._learner.ledger)
                     order = random.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
-                    self._take(rows[order], y[order], weights[order], numbers[order])
+                    self._take(rows[order], y[order], weights[order], row_ids[order])
                     progress(epoch + 1, f"{len(self._learner.ledger)} mistakes")
                     self.converged_ = len(self._learner.ledger) == before
                     if self.converged_:
@@ -181,15 +181,15 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
                 raise InputError(
                     f"{self._name}: classes must be those of the first call, {known}; got {list(classes)}."
                 )
-            numbers = self._seen + np.arange(len(rows))
+            row_ids = self._seen + np.arange(len(rows))
             self._seen += len(rows)
             present = np.flatnonzero(weights > 0)
             if len(present) < len(rows):
-                rows, y, weights, numbers = rows[present], y[present], weights[present], numbers[present]
+                rows, y, weights, row_ids = rows[present], y[present], weights[present], row_ids[present]
             interrupted = None
             try:
                 if len(present):
-                    self._take(rows, y, weights, numbers)
+                    self._take(rows, y, weights, row_ids)
             except KeyboardInterrupt as stop:
                 interrupted = stop
         if interrupted is not None:
@@ -206,7 +206,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self._draw = check_random_state(self.random_state).uniform()
         self.n_iter_, self.converged_ = 1, False
 
-    def _take(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray) -> None:
+    def _take(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray) -> None:
         """A chunk with its labels; nothing has changed when one of them is refused."""
         labels = self._labels.copy()
         known = len(labels.found)
@@ -216,7 +216,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         try:
             if output_map is not None:
                 self._learner.change_outputs(output_map)
-            self._learner.learn(rows, labels.targets(index, known), weights, numbers)
+            self._learner.learn(rows, labels.targets(index, known), weights, row_ids)
         except Exception:  # not KeyboardInterrupt: what was learned until then stays
             self._learner.rollback(before)
             raise
@@ -361,11 +361,11 @@ class OnlineRegressor(OnlineEstimator):
             rows, y, weights, present, given = self._enter_all(X, y, sample_weight, reset=first, whole=False)
             if first:
                 self._begin(rows)
-            numbers, interrupted = self._seen + present, None
+            row_ids, interrupted = self._seen + present, None
             self._seen += given
             before = self._learner.savepoint()
             try:
-                self._learner.learn(rows, y, weights, numbers)
+                self._learner.learn(rows, y, weights, row_ids)
             except KeyboardInterrupt as stop:
                 interrupted = stop
             except Exception:

@@ -96,10 +96,10 @@ class OnlineKernelEstimator(OnlineKernelInput):
         check_is_fitted(self, "_learner")
         learner = self._learner
         if learner.model is None or learner.model[0] != learner.rounds:
-            rows, coef, numbers = learner.support()
+            rows, coef, row_ids = learner.support()
             support = self._nothing if rows is None else rows[:]
             offset = np.array(getattr(learner, "offset", np.zeros(learner.n_outputs)))
-            learner.model = learner.rounds, Expansion(learner.kernel, support, numbers.copy(), coef.copy(), offset)
+            learner.model = learner.rounds, Expansion(learner.kernel, support, row_ids.copy(), coef.copy(), offset)
         model: Expansion = learner.model[1]
         return model
 
@@ -140,25 +140,25 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
         check_is_fitted(self, "_learner")
         return int(self._learner.counts[0])
 
-    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Passes:
-        return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
+    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Passes:
+        return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, row_ids)
 
     # ---------------------------------------------------------------- the certificate
 
     def _epochs_new(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
     ) -> KeyboardInterrupt | None:
-        interrupted = super()._epochs_new(rows, y, weights, numbers)
+        interrupted = super()._epochs_new(rows, y, weights, row_ids)
         self._certified: tuple[int, Certificate] | None = None
         if interrupted is None:
             try:
-                self._certified = self._certify(rows, y, weights, numbers)
+                self._certified = self._certify(rows, y, weights, row_ids)
             except KeyboardInterrupt as stop:  # what was learned stays
                 interrupted = stop
         return interrupted
 
     def _certify(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
     ) -> tuple[int, Certificate] | None:
         """The mistakes of a fit against the theorem, if there is one, with what was learned as the comparator."""
         radius_sq = float(self.kernel_._diag(rows).max())
@@ -172,7 +172,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
             rows=rows,
             targets=self._labels.targets(self._labels.index(y, self._name), self._labels.n_outputs),
             weights=weights,
-            numbers=numbers,
+            row_ids=row_ids,
             radius_sq=radius_sq,
             epochs=self.n_iter_,
             is_psd=self._is_psd,

@@ -128,14 +128,14 @@ class OnlineSVC(OnlineKernelClassifier):
         return self
 
     def _epochs_new(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
     ) -> KeyboardInterrupt | None:
-        return super()._epochs_new(rows, y, weights, numbers) or self._finished()
+        return super()._epochs_new(rows, y, weights, row_ids) or self._finished()
 
     def _epochs_more(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], numbers: NDArray
+        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
     ) -> KeyboardInterrupt | None:
-        return super()._epochs_more(rows, y, weights, numbers) or self._finished()
+        return super()._epochs_more(rows, y, weights, row_ids) or self._finished()
 
     def _finished(self) -> KeyboardInterrupt | None:
         try:

@@ -164,13 +164,13 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def _new_learner(self, rows: Rows, n_outputs: int) -> Online:
         return Online(self._resolve(rows), n_outputs, float(bool(self.fit_intercept)))
 
-    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Epochs:
+    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Epochs:
         return Epochs(
             self._resolve(rows),
             rows,
             targets,
             weights,
-            numbers=numbers,
+            row_ids=row_ids,
             bias=float(bool(self.fit_intercept)),
             cache_bytes=int(self.cache_size * 1e6),
             again=self.max_iter > 1,
@@ -194,7 +194,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     @property
     def support_(self) -> NDArray[np.int64]:
         check_is_fitted(self, "_learner")
-        found: NDArray[np.int64] = np.sort(self._learner.support.numbers)
+        found: NDArray[np.int64] = np.sort(self._learner.support.row_ids)
         return found
 
     @property
@@ -204,7 +204,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         coef = self._coef()
-        coef = coef[np.argsort(self._learner.support.numbers)]
+        coef = coef[np.argsort(self._learner.support.row_ids)]
         return np.ascontiguousarray(self._labels.out(coef).T)
 
     @property
@@ -262,7 +262,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def _ordered_support(self) -> Rows:
         check_is_fitted(self, "_learner")
         support: Rows = self._learner.support.all_rows()
-        return support[np.argsort(self._learner.support.numbers)]
+        return support[np.argsort(self._learner.support.row_ids)]
 
     def _output_model(self) -> Expansion | Vote:
         """The hypothesis with the learner's own outputs, made once for a state of the learner."""
@@ -278,7 +278,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         support, rows = self._ordered_support(), self.support_
         if self.hypothesis != "voted":
             coef = self._coef()
-            ordered = np.ascontiguousarray(coef[np.argsort(learner.support.numbers)])
+            ordered = np.ascontiguousarray(coef[np.argsort(learner.support.row_ids)])
             return Expansion(learner.kernel, support, rows, ordered, learner.bias * coef.sum(axis=0))
         entries = learner.ledger.entries
         start, weight = vote_weights(entries["round"], entries["class"], learner.n_outputs, learner.rounds)
@@ -364,8 +364,8 @@ class Perceptron(_WithLedger):
     def _new_learner(self, rows: Rows, n_outputs: int) -> Primal:
         return Primal(self.n_features_in_, n_outputs, float(self.learning_rate), bool(self.fit_intercept))
 
-    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], numbers: NDArray) -> Passes:
-        return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, numbers)
+    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Passes:
+        return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, row_ids)
 
     def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:
         if self.max_iter > 1 and not self.converged_ and not interrupted:

@@ -1,7 +1,7 @@
 """The learner in bounded memory: a rule, a budget policy, and slots for the support.
 
 A chunk is taken in parts. For each its kernel values with the slots and with itself are computed at
-once; then the examples are learned one by one on these numbers, in the core (cpp/online.h) or, where
+once; then the examples are learned one by one on these row_ids, in the core (cpp/online.h) or, where
 the rule or the policy has no twin there, here; at the end the slots' rows are brought up to date. The
 result does not depend on the parts: a kernel value depends on nothing but its two rows, and sums over
 the slots are made slot by slot.
@@ -65,13 +65,13 @@ class Bounded:
         self._first_margin = margin
         slots = policy.budget or 0
         self.slots, self.past = Slots(), Support(n_outputs)
-        self.numbers_of = np.empty(slots, dtype=np.int64)  # which row of the data is in each slot,
+        self.slot_row_ids = np.empty(slots, dtype=np.int64)  # which row of the data is in each slot,
         self.entered = np.empty(slots, dtype=np.int64)  # and since which round
         self.A = np.zeros((n_outputs, slots))
         self.squares = np.zeros(slots)
         self.among: NDArray | None = None
         self.squared = np.zeros(n_outputs)
-        self.state = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # budget.Memory, numbers
+        self.state = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # policies.Memory, state
         self.places = np.zeros(2, dtype=np.int64)
         self.random = np.array([seed], dtype=np.uint64)
         self.margin, self.offset = np.full(n_outputs, margin), np.zeros(n_outputs)
@@ -85,7 +85,7 @@ class Bounded:
         return vars(self) | {"_one": None}
 
     def _native_settings(self) -> tuple[Any, ...] | None:
-        """Rule, policy and numbers as the core takes them; None where it does not know them."""
+        """Rule, policy and parameters as the core takes them; None where it does not know them."""
         code = NATIVE.get(self.rule.step)
         if code is None or self.policy.code is None:
             return None
@@ -93,8 +93,8 @@ class Bounded:
         given = dict(zip(names[4:], self.rule.params, strict=False))
         norma = self.norma or Regularised(0.0, 0.0, None, "constant", False)
         nu = np.nan if norma.nu is None else norma.nu
-        numbers = (given.get("C", 1.0), given.get("epsilon", 0.0), norma.eta, norma.lam, nu)
-        return code, self.policy.code, numbers, norma.schedule == "sqrt", norma.intercept
+        parameters = (given.get("C", 1.0), given.get("epsilon", 0.0), norma.eta, norma.lam, nu)
+        return code, self.policy.code, parameters, norma.schedule == "sqrt", norma.intercept
 
     # ---------------------------------------------------------------- what was learned
 
@@ -110,10 +110,10 @@ class Bounded:
         size = int(self.places[0])
         scale, spread = self.state[0], self.state[1]
         if self.policy.budget is None:
-            return self.past.all_rows(), scale * spread * self.past.coef, self.past.numbers.copy()
+            return self.past.all_rows(), scale * spread * self.past.coef, self.past.row_ids.copy()
         order = np.argsort(self.entered[:size])
         rows = None if self.slots.rows is None or size == 0 else self.slots.rows[order]
-        return rows, np.ascontiguousarray(scale * self.A[:, order].T), self.numbers_of[order]
+        return rows, np.ascontiguousarray(scale * self.A[:, order].T), self.slot_row_ids[order]
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
         """(n, outputs)."""
@@ -169,12 +169,12 @@ class Bounded:
     # ---------------------------------------------------------------- learning
 
     def learn(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, outputs), w and the rows' numbers (n,). Their scores before each."""
-        return in_parts(CHUNK, self._learn, x, as_targets(y), w, numbers)
+        """Examples, one by one: y (n, outputs), w and the ids of the rows (n,). Their scores before each."""
+        return in_parts(CHUNK, self._learn, x, as_targets(y), w, row_ids)
 
-    def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
+    def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray) -> NDArray[np.float64]:
         b, budget = len(x), self.policy.budget
         memory, base = self._memory(x)
         F, steps = np.empty((b, self.n_outputs)), np.empty((b, self.n_outputs))
@@ -183,7 +183,7 @@ class Bounded:
         self.rounds += b
         if not any_taken:
             return F
-        self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), numbers)
+        self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), row_ids)
         taken = (memory.holds >= 0).nonzero()[0]
         rows = memory.holds[taken]
         new = x[rows] if b > 1 else x
@@ -192,20 +192,20 @@ class Bounded:
                 self.past.coef[...] *= self.state[1]
                 self.state[1] = 1.0
             coef = np.ascontiguousarray(memory.A[:, : len(taken)].T) / self.state[1]
-            self.past.add(new, coef, np.zeros_like(coef), numbers[rows])
+            self.past.add(new, coef, np.zeros_like(coef), row_ids[rows])
             self.places[0] = 0
         else:
             self.slots.put(taken, new)
-            self.numbers_of[taken] = numbers[rows]
+            self.slot_row_ids[taken] = row_ids[rows]
             self.entered[taken] = self.rounds - b + 1 + rows
         return F
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
         """One example of weight 1, y (1, outputs); under a budget on arrays that are there already."""
         one = self._one
         if one is None or one.memory.A is not self.A:  # all arrays are others after `rollback` and `change_outputs`
             if self.policy.budget is None or self._settings is None:
-                self.learn(x, y, ONE, np.array([number]))
+                self.learn(x, y, ONE, np.array([row_id]))
                 return
             memory, steps = self._memory(x)[0], np.empty((1, self.n_outputs))
             one = self._one = One(memory, steps, self._bound(memory, None, np.empty((1, self.n_outputs)), steps))
@@ -216,9 +216,9 @@ class Bounded:
         slot = one.native.learn(y, ONE, self.rounds)
         self.rounds += 1
         if slot >= 0:
-            self.ledger.add_one(one.steps, self.rounds, number)
+            self.ledger.add_one(one.steps, self.rounds, row_id)
             self.slots.put_one(slot, x)
-            self.numbers_of[slot], self.entered[slot] = number, self.rounds
+            self.slot_row_ids[slot], self.entered[slot] = row_id, self.rounds
 
     def _learn_native(
         self,
@@ -241,13 +241,13 @@ class Bounded:
     ) -> _native.Online32:
         """The learner and its examples as the core takes them, for as long as the arrays are these."""
         assert self._settings is not None
-        rule, policy, numbers, root_schedule, intercept = self._settings
+        rule, policy, parameters, root_schedule, intercept = self._settings
         m = memory
         # fmt: off
         return _native.online(
-            rule, policy, numbers, root_schedule, intercept,
+            rule, policy, parameters, root_schedule, intercept,
             m.K, m.own, m.among, m.A, m.squares, m.holds, base,
-            m.squared, m.numbers, m.places, m.random, self.margin, self.offset, F, steps, self.counts,
+            m.squared, m.state, m.places, m.random, self.margin, self.offset, F, steps, self.counts,
         )
         # fmt: on
 
@@ -286,7 +286,7 @@ class Bounded:
         steps: NDArray[np.float64],
     ) -> bool:
         """online.h, online_pass, for any rule and any policy."""
-        rule, norma, state = self.rule, self.norma, memory.numbers
+        rule, norma, state = self.rule, self.norma, memory.state
         widens = rule.step is epsilon_insensitive
         for i in range(len(y)):
             eta = norma.rate(self.rounds + i + 1) if norma else 0.0
@@ -314,6 +314,6 @@ class Bounded:
     @staticmethod
     def _settle(memory: Memory) -> None:
         """Gives the scale to the weights before it underflows."""
-        memory.A[:, : memory.size] *= memory.numbers[0]
-        memory.numbers[1] *= memory.numbers[0]
-        memory.numbers[0] = 1.0
+        memory.A[:, : memory.size] *= memory.state[0]
+        memory.state[1] *= memory.state[0]
+        memory.state[0] = 1.0

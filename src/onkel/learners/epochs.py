@@ -27,10 +27,10 @@ class Run(Protocol):
 
 
 class Passes:
-    """A `Run` of any learner with ``learn(rows, targets, weights, numbers)`` and a `ledger`."""
+    """A `Run` of any learner with ``learn(rows, targets, weights, row_ids)`` and a `ledger`."""
 
-    def __init__(self, learner: Any, rows: Rows, y: NDArray, w: NDArray[np.float64], numbers: NDArray) -> None:
-        self._learner, self.rows, self.y, self.w, self.numbers = learner, rows, y, w, numbers
+    def __init__(self, learner: Any, rows: Rows, y: NDArray, w: NDArray[np.float64], row_ids: NDArray) -> None:
+        self._learner, self.rows, self.y, self.w, self.row_ids = learner, rows, y, w, row_ids
 
     @property
     def ledger(self) -> Ledger:
@@ -44,7 +44,7 @@ class Passes:
         before, n = len(self.ledger), len(self.rows)
         for start in range(0, n, STEP):
             where = slice(start, start + STEP) if order is None else order[start : start + STEP]
-            self._learner.learn(self.rows[where], self.y[where], self.w[where], self.numbers[where])
+            self._learner.learn(self.rows[where], self.y[where], self.w[where], self.row_ids[where])
             progress(min(start + STEP, n))
         self._learner.end_epoch()
         return len(self.ledger) - before

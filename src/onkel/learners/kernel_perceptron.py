@@ -130,11 +130,11 @@ class Online:
 
     def guess_at(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
         """The coefficients of each output's guess in a round: the updates before it."""
-        entries, numbers = self.ledger.entries, self.support.numbers
+        entries, row_ids = self.ledger.entries, self.support.row_ids
         entries = entries[entries["round"] < rounds[entries["class"]]]
-        order = np.argsort(numbers)
-        place = order[np.searchsorted(numbers, entries["row"], sorter=order)]
-        coef = np.zeros((len(numbers), self.n_outputs))
+        order = np.argsort(row_ids)
+        place = order[np.searchsorted(row_ids, entries["row"], sorter=order)]
+        coef = np.zeros((len(row_ids), self.n_outputs))
         np.add.at(coef, (place, entries["class"]), entries["step"])
         return coef
 
@@ -147,8 +147,8 @@ class Online:
             out += self.bias * coef.sum(axis=0)
         return out
 
-    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
-        """A chunk of examples, one by one: y (n, outputs), w and the rows' numbers (n,)."""
+    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
+        """A chunk of examples, one by one: y (n, outputs), w and the ids of the rows (n,)."""
         for start in range(0, len(x), CHUNK):
             where = slice(start, start + CHUNK)
             part = x[where] if len(x) > CHUNK else x
@@ -156,12 +156,12 @@ class Online:
             steps, erred = decide(self.kernel, part, y[where], w[where], self.bias, scores, self.squared)
             if len(erred):
                 new = part[erred] if len(erred) < len(part) else part
-                steps, rounds, which = steps[erred], self.rounds + 1 + erred, numbers[where][erred]
+                steps, rounds, which = steps[erred], self.rounds + 1 + erred, row_ids[where][erred]
                 self.ledger.add(steps, rounds, which)
                 self.support.add(new, steps, steps * rounds[:, None], which)
             self.rounds += len(part)
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
         """One example of weight 1, y (1, outputs), without the machinery of chunks."""
         self.rounds += 1
         f = self.scores(x)
@@ -173,5 +173,5 @@ class Online:
         steps = np.where(erred, y, 0.0)
         length = float(self.kernel._diag(x)[0]) + self.bias
         self.squared += (2 * steps * f + steps * steps * length)[0]
-        self.ledger.add_one(steps, self.rounds, number)
-        self.support.add(x, steps, steps * self.rounds, np.array([number]))
+        self.ledger.add_one(steps, self.rounds, row_id)
+        self.support.add(x, steps, steps * self.rounds, np.array([row_id]))

@@ -104,7 +104,7 @@ class Epochs:
         y: NDArray[np.int8],
         w: NDArray[np.float64],
         *,
-        numbers: NDArray[np.int64],
+        row_ids: NDArray[np.int64],
         bias: float,
         cache_bytes: int,
         again: bool,
@@ -113,7 +113,7 @@ class Epochs:
         self.n, self.n_outputs = y.shape
         self._given = rows  # as the user knows them, and as they are best multiplied
         self.rows = rows.compact()
-        self.y, self.w, self.numbers = y, w, numbers  # by position, the numbers to tell the rows by
+        self.y, self.w, self.row_ids = y, w, row_ids  # by position, the ids to name the rows by
         self._spare: Rows | None = None  # memory of as many rows that are no longer needed
         self.place = np.arange(self.n)  # which row of the data stands at a position,
         self._position = np.arange(self.n)  # and the reverse
@@ -159,15 +159,15 @@ class Epochs:
         online = Online(self.kernel, self.n_outputs, self.bias)
         online.ledger, online.squared, online.rounds = self.ledger, self.squared, self.rounds
         entries = self.ledger.entries
-        numbers, entry = np.unique(entries["row"], return_inverse=True)
-        coef, moment = np.zeros((2, len(numbers), self.n_outputs))
+        row_ids, entry = np.unique(entries["row"], return_inverse=True)
+        coef, moment = np.zeros((2, len(row_ids), self.n_outputs))
         np.add.at(coef, (entry, entries["class"]), entries["step"])
         np.add.at(moment, (entry, entries["class"]), entries["step"] * entries["round"])
-        order = np.argsort(self.numbers)
-        place = self.place[order[np.searchsorted(self.numbers, numbers, sorter=order)]]
-        for start in range(0, len(numbers), Support.BLOCK):
+        order = np.argsort(self.row_ids)
+        place = self.place[order[np.searchsorted(self.row_ids, row_ids, sorter=order)]]
+        for start in range(0, len(row_ids), Support.BLOCK):
             part = slice(start, start + Support.BLOCK)
-            online.support.take(self._given[place[part]], coef[part], moment[part], numbers[part])
+            online.support.take(self._given[place[part]], coef[part], moment[part], row_ids[part])
         return online
 
     def own(self) -> NDArray[np.float64]:
@@ -180,7 +180,7 @@ class Epochs:
         here = self._position[order]
         before, self.rows = self.rows, self.rows.reordered(here, self._spare)
         self._spare = before if before is not self._given else None
-        self.y, self.w, self.numbers = np.take(self.y, here, axis=0), self.w[here], self.numbers[here]
+        self.y, self.w, self.row_ids = np.take(self.y, here, axis=0), self.w[here], self.row_ids[here]
         if self.epoch > 1:  # before it they are 0
             self.scores = np.take(self.scores, here, axis=1)
         if self._own is not None:
@@ -209,7 +209,7 @@ class Epochs:
         self.rounds += len(positions)
         if len(erred) == 0:
             return
-        self.ledger.add(steps, before + erred, self.numbers[who])
+        self.ledger.add(steps, before + erred, self.row_ids[who])
         new = x[erred]
         if self._whole:  # those whose columns are kept need not wait
             kept = self._column_of[who] >= 0

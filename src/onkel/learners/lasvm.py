@@ -41,7 +41,7 @@ class Lasvm:
     ) -> None:
         self.kernel, self.C, self.tol = kernel, C, tol
         self.rows, self.cache = KeptRows(), KernelRows(cache_bytes, CHUNK)
-        self.kept = np.zeros((3, 0), dtype=np.int64)  # of each slot: outputs that keep it, free ones, its number
+        self.kept = np.zeros((3, 0), dtype=np.int64)  # of each slot: outputs that keep it, free ones, its row id
         self.sizes = np.zeros((2, 0))  # C and k(x, x)
         self.values: NDArray[np.float64] = np.zeros((4, n_outputs, 0))  # α, g, what bars them from rising, from falling
         self.marks: NDArray[np.int8] = np.zeros((2, n_outputs, 0), dtype=np.int8)  # y, and whether it is among `zeros`
@@ -153,34 +153,34 @@ class Lasvm:
     # ---------------------------------------------------------------- learning
 
     def learn(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, outputs), w and the rows' numbers (n,). Their scores before each."""
+        """Examples, one by one: y (n, outputs), w and the ids of the rows (n,). Their scores before each."""
         y, F, start = as_targets(y), np.empty(y.shape), 0
-        at = self._slots_of(numbers)
+        at = self._slots_of(row_ids)
         while start < len(x):
             self._make_room(self.top + min(CHUNK, len(x) - start), x.dtype)
             part = slice(start, start + min(CHUNK, self.cache.area))
             piece = x[part] if len(x) > part.stop - start else x
-            F[part] = self._learn(piece, y[part], self.C * w[part], numbers[part], at[part])
+            F[part] = self._learn(piece, y[part], self.C * w[part], row_ids[part], at[part])
             start += len(piece)
         return F
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
         """One example of weight 1, y (1, outputs)."""
-        self.learn(x, y, ONE, np.array([number]))
+        self.learn(x, y, ONE, np.array([row_id]))
 
-    def _slots_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _slots_of(self, row_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where rows of the data are kept already, in a later epoch; else −1."""
-        found, held = np.full(len(numbers), -1), self.kept[2, : self.top]
-        if len(held) and numbers.min() <= held.max():
+        found, held = np.full(len(row_ids), -1), self.kept[2, : self.top]
+        if len(held) and row_ids.min() <= held.max():
             order = np.argsort(held)
-            near = order[np.minimum(np.searchsorted(held, numbers, sorter=order), len(held) - 1)]
-            found = np.where(held[near] == numbers, near, -1)
+            near = order[np.minimum(np.searchsorted(held, row_ids, sorter=order), len(held) - 1)]
+            found = np.where(held[near] == row_ids, near, -1)
         return found
 
     def _learn(
-        self, x: Rows, y: NDArray[np.float64], C: NDArray[np.float64], numbers: NDArray, at: NDArray[np.int64]
+        self, x: Rows, y: NDArray[np.float64], C: NDArray[np.float64], row_ids: NDArray, at: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         b = len(x)
         own, log = np.empty((b, b), dtype=x.dtype), np.empty((b, 2), dtype=np.int64)
@@ -189,7 +189,7 @@ class Lasvm:
         F, steps, position = np.zeros(y.shape), np.zeros(y.shape), np.zeros(4, dtype=np.int64)
         self.tally[2], self.cache.held[2] = 0, 0
         state = self._state(own, log)
-        args = (*state, y, C, numbers, at, position, F, steps, self.counts)
+        args = (*state, y, C, row_ids, at, position, F, steps, self.counts)
         try:
             while position[0] < b:
                 self._pass(args, WORK)
@@ -200,7 +200,7 @@ class Lasvm:
         finally:
             self._settle(x, state, position, log)
             seen = int(position[0])
-            self.ledger.add(steps[:seen], self.rounds + 1 + np.arange(seen), numbers[:seen])
+            self.ledger.add(steps[:seen], self.rounds + 1 + np.arange(seen), row_ids[:seen])
             self.rounds += seen
         return F
 

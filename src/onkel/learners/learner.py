@@ -32,14 +32,14 @@ class Learner(Protocol):
     def n_outputs(self) -> int:
         """How many outputs there are."""
 
-    def learn(self, x: Rows, y: NDArray[Any], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> Any:
+    def learn(self, x: Rows, y: NDArray[Any], w: NDArray[np.float64], row_ids: NDArray[np.int64]) -> Any:
         """Learns from a chunk of examples, one after the other.
 
         y (n, outputs) are the targets: ±1 for classes, where 0 says that the output ignores the example, or numbers;
-        w (n,) > 0 are the weights, `numbers` (n,) the ids that the ledger and the support know the rows by.
+        w (n,) > 0 are the weights, `row_ids` (n,) the ids that the ledger and the support know the rows by.
         """
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
         """The same for one example of weight 1, fast."""
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
@@ -80,13 +80,13 @@ def in_parts(
     x: Rows,
     y: NDArray[np.float64],
     w: NDArray[np.float64],
-    numbers: NDArray[np.int64],
+    row_ids: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Learns from `size` examples at a time; the scores of all."""
     if len(x) <= size:
-        return learn(x, y, w, numbers)
+        return learn(x, y, w, row_ids)
     parts = [slice(start, start + size) for start in range(0, len(x), size)]
-    return np.concatenate([learn(x[part], y[part], w[part], numbers[part]) for part in parts])
+    return np.concatenate([learn(x[part], y[part], w[part], row_ids[part]) for part in parts])
 
 
 def parts_of(learner: Any) -> dict[str, Any]:

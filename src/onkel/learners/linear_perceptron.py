@@ -65,11 +65,11 @@ class Primal:
         V = self.V if V is None else V
         return np.asarray(x.matrix @ V[:, :-1].T) + V[:, -1]
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
         """One example of weight 1, y (1, outputs)."""
-        self.learn(x, y.astype(np.int8), np.ones(1), np.array([number]))
+        self.learn(x, y.astype(np.int8), np.ones(1), np.array([row_id]))
 
-    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
         """A chunk of examples, one by one."""
         assert isinstance(x, VectorRows)
         step = max(1, CHUNK_VALUES // (x.n_features * self.n_outputs))
@@ -83,5 +83,5 @@ class Primal:
             first = self.rounds + 1
             settings = (y[where], w[where], self.eta, self.bias, first)
             _native.primal_pass(data, indptr, indices, *settings, self.V, self.M, steps)
-            self.ledger.add(steps, first + np.arange(len(part)), numbers[where])
+            self.ledger.add(steps, first + np.arange(len(part)), row_ids[where])
             self.rounds += len(part)

@@ -45,13 +45,13 @@ class Memory:
     squares: NDArray[np.float64]  # (slots,): k(s, s)
     holds: NDArray[np.int64]  # (slots,): which row of the chunk a slot has taken, else −1
     squared: NDArray[np.float64]  # (outputs,): ‖f‖², where the policy keeps it
-    numbers: NDArray[np.float64]  # scale, spread, Q, M, φ
+    state: NDArray[np.float64]  # scale, spread, Q, M, φ
     places: NDArray[np.int64]  # how many slots are taken; the oldest of them once all are
     random: NDArray[np.uint64]  # the state of `draw`
 
     @property
     def scale(self) -> float:
-        return float(self.numbers[0])
+        return float(self.state[0])
 
     @property
     def size(self) -> int:
@@ -179,13 +179,13 @@ class ShrinkThenForget(Policy):
     needs_gram = True
 
     def take(self, memory: Memory, new: Example) -> None:
-        memory.numbers[3] += np.count_nonzero(new.steps)
+        memory.state[3] += np.count_nonzero(new.steps)
         k, s, m = self._oldest(memory, new) if memory.full else (0, 0.0, 0.0)
         phi = self._shrink(memory, new, k, s, m)
-        memory.numbers[2] += k * (phi * s) ** 2 + 2 * k * phi * s - 2 * phi * s * phi * m
+        memory.state[2] += k * (phi * s) ** 2 + 2 * k * phi * s - 2 * phi * s * phi * m
         memory.put(memory.next_slot(), new.i, new.steps)
-        memory.numbers[0] *= phi
-        memory.numbers[4] = phi
+        memory.state[0] *= phi
+        memory.state[4] = phi
 
     def _oldest(self, memory: Memory, new: Example) -> tuple[int, float, float]:
         """Of the oldest vector: the outputs in which it erred, its weight, and Σ y f(x) with the new example."""
@@ -195,7 +195,7 @@ class ShrinkThenForget(Policy):
         return int(np.count_nonzero(alpha)), float(np.abs(alpha).max()), float(np.sign(alpha) @ after)
 
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
-        return self_tuned_shrink(s, m, k, memory.numbers[2], memory.numbers[3]) if k else 1.0
+        return self_tuned_shrink(s, m, k, memory.state[2], memory.state[3]) if k else 1.0
 
 
 class ShrinkByNorm(ShrinkThenForget):

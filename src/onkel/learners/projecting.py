@@ -67,7 +67,7 @@ class Projected:
     ) -> None:
         self.kernel, self.eta, self.budget, self.aggressive = kernel, eta, budget, aggressive
         self.slots = Slots()
-        self.numbers_of = np.empty(0, dtype=np.int64)  # which row of the data each support vector is
+        self.slot_row_ids = np.empty(0, dtype=np.int64)  # which row of the data each support vector is
         self.L, self.B = np.zeros((0, 0)), np.zeros((n_outputs, 0))
         # steps of one output that β lacks: times L, and roughly with β, or with α; and how far that is off
         self.waiting: NDArray[np.float64] | None = None
@@ -125,7 +125,7 @@ class Projected:
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
         """The support, its weights (m, outputs), and which rows of the data it is."""
-        return self.slots.rows, np.ascontiguousarray(self.alpha.T), self.numbers_of[: len(self)]
+        return self.slots.rows, np.ascontiguousarray(self.alpha.T), self.slot_row_ids[: len(self)]
 
     def drift(self) -> float:
         """max |L Lᵀ − K_S|: how far the factor is from what it stands for."""
@@ -183,12 +183,12 @@ class Projected:
     # ---------------------------------------------------------------- learning
 
     def learn(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray[np.int64]
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, outputs), w and the rows' numbers (n,). Their scores before each."""
-        return in_parts(CHUNK, self._learn, x, as_targets(y), w, numbers)
+        """Examples, one by one: y (n, outputs), w and the ids of the rows (n,). Their scores before each."""
+        return in_parts(CHUNK, self._learn, x, as_targets(y), w, row_ids)
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], number: int) -> None:
+    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
         """One example of weight 1, y (1, outputs), on arrays that are there already.
 
         It is projected only where there may be something to learn.
@@ -209,12 +209,12 @@ class Projected:
             verdict = NOTHING if right else IN_DOUBT
         if verdict == IN_DOUBT:
             part.own[0, 0] = kxx
-            self._pass(x, y, ONE, np.array([number]), part, 0)
+            self._pass(x, y, ONE, np.array([row_id]), part, 0)
             return
         self.rounds += 1
         if verdict == WAITS:
             self._alpha = None
-            self.ledger.add_one(part.steps, self.rounds, number)
+            self.ledger.add_one(part.steps, self.rounds, row_id)
 
     def _prepare(self, m: int, dtype: np.dtype) -> _native.Judge32 | None:
         """Room for one example, and what judges it without its projection, unless that leaves a doubt."""
@@ -243,7 +243,7 @@ class Projected:
         # fmt: on
         return self._judge
 
-    def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray) -> NDArray[np.float64]:
+    def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray) -> NDArray[np.float64]:
         b, m = len(x), len(self)
         self._make_room(m + b)
         full = self.budget is not None and m >= self.budget
@@ -257,11 +257,11 @@ class Projected:
             fill(self.kernel, x, self.slots.rows, part.K[:, :m])
             threads = thread_count() if b * m * m > SMALL_SOLVE else 1
             _native.project_rows(self.L, m, part.K, part.Z, threads)
-        self._pass(x, y, w, numbers, part, m)
+        self._pass(x, y, w, row_ids, part, m)
         return part.F
 
     def _pass(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], numbers: NDArray, part: Part, known: int
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray, part: Part, known: int
     ) -> None:
         """The examples one by one, on their kernel values and the `known` components of their projections."""
         b, m, p = len(x), len(self), part
@@ -276,12 +276,12 @@ class Projected:
         if not learned:
             return
         self._alpha, self.projects = None, len(self) == m
-        self.ledger.add(p.steps, np.arange(self.rounds - b + 1, self.rounds + 1), numbers)
+        self.ledger.add(p.steps, np.arange(self.rounds - b + 1, self.rounds + 1), row_ids)
         if len(self) > m:
             new = p.added.nonzero()[0]
             places = m + np.arange(len(new))
             self.slots.put(places, x[new] if b > 1 else x)
-            self.numbers_of[places] = numbers[new]
+            self.slot_row_ids[places] = row_ids[new]
 
     def _make_room(self, size: int) -> None:
         """Room for so many support vectors, or for as many as there may be."""
@@ -295,4 +295,4 @@ class Projected:
         L, B = aligned(np.zeros((room, room))), np.zeros((self.n_outputs, room))
         L[:old, :old], B[:, :old] = self.L, self.B
         self.L, self.B = L, B
-        self.numbers_of = np.concatenate([self.numbers_of, np.empty(room - old, dtype=np.int64)])
+        self.slot_row_ids = np.concatenate([self.slot_row_ids, np.empty(room - old, dtype=np.int64)])

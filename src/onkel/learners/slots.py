@@ -123,12 +123,12 @@ class KeptRows:
 
     def _put_dense(self, slots: NDArray[np.int64], x: VectorRows) -> None:
         self._most = self._most or max(32, BLOCK_BYTES // (x.dtype.itemsize * x.n_features))
-        for number in range(int(slots.min()) // self._most, int(slots.max()) // self._most + 1):
-            here = np.flatnonzero(slots // self._most == number)
+        for row_id in range(int(slots.min()) // self._most, int(slots.max()) // self._most + 1):
+            here = np.flatnonzero(slots // self._most == row_id)
             if len(here):
-                if number == len(self._blocks):
+                if row_id == len(self._blocks):
                     self._blocks.append(GrowingRows(x.n_features, x.dtype))
-                self._blocks[number].put(slots[here] - number * self._most, x[here] if len(here) < len(x) else x)
+                self._blocks[row_id].put(slots[here] - row_id * self._most, x[here] if len(here) < len(x) else x)
 
     def _parts(self) -> list[Rows]:
         found: list[Any] = [block.rows if isinstance(block, Slots) else block for block in self._blocks]

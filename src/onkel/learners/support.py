@@ -29,7 +29,7 @@ class Support:
         self.blocks: list[Rows] = []
         self._size = 0
         self._coef, self._moment = np.empty((0, n_outputs)), np.empty((0, n_outputs))
-        self._numbers = np.empty(0, dtype=np.int64)
+        self._row_ids = np.empty(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return self._size
@@ -43,25 +43,25 @@ class Support:
         return self._moment[: self._size]
 
     @property
-    def numbers(self) -> NDArray[np.int64]:
-        return self._numbers[: self._size]
+    def row_ids(self) -> NDArray[np.int64]:
+        return self._row_ids[: self._size]
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """New outputs that are sums of the old ones: (outputs, new outputs)."""
         self._coef, self._moment = self.coef @ output_map, self.moment @ output_map
-        self._numbers = self.numbers.copy()
+        self._row_ids = self.row_ids.copy()
 
-    def take(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+    def take(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
         """Adds vectors that are nobody else's: a whole block is packed when it is first multiplied."""
         if len(s) < self.BLOCK:
-            self.add(s, coef, moment, numbers)
+            self.add(s, coef, moment, row_ids)
         else:
-            self._weigh(coef, moment, numbers)
+            self._weigh(coef, moment, row_ids)
             self.blocks.append(s)
 
-    def add(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+    def add(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
         """Adds vectors, of which a copy is made."""
-        self._weigh(coef, moment, numbers)
+        self._weigh(coef, moment, row_ids)
         last = self.blocks[-1] if self.blocks else None
         if isinstance(s, VectorRows) and s.is_dense:
             if not isinstance(last, GrowingRows) or len(last) + len(s) > self.BLOCK:
@@ -74,15 +74,15 @@ class Support:
         else:
             self.blocks[-1] = joined([last, s])
 
-    def _weigh(self, coef: NDArray[np.float64], moment: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
+    def _weigh(self, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
         """Room for the weights of new vectors, and the weights."""
         old, new = self._size, self._size + len(coef)
         if new > len(self._coef):
             room = max(64, new, 2 * len(self._coef)) - old
             self._coef = np.concatenate([self.coef, np.empty((room, coef.shape[1]))])
             self._moment = np.concatenate([self.moment, np.empty((room, coef.shape[1]))])
-            self._numbers = np.concatenate([self.numbers, np.empty(room, dtype=np.int64)])
-        self._coef[old:new], self._moment[old:new], self._numbers[old:new] = coef, moment, numbers
+            self._row_ids = np.concatenate([self.row_ids, np.empty(room, dtype=np.int64)])
+        self._coef[old:new], self._moment[old:new], self._row_ids[old:new] = coef, moment, row_ids
         self._size = new
 
     def add_scores(self, kernel: Kernel, x: Rows, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
@@ -101,35 +101,35 @@ class Support:
         twin = Support(self._coef.shape[1])
         last = [b.copy() if isinstance(b, GrowingRows) else b for b in self.blocks[-1:]]
         twin.blocks, twin._size = [*self.blocks[:-1], *last], self._size
-        twin._coef, twin._moment, twin._numbers = self._coef.copy(), self._moment.copy(), self._numbers.copy()
+        twin._coef, twin._moment, twin._row_ids = self._coef.copy(), self._moment.copy(), self._row_ids.copy()
         return twin
 
     def savepoint(self) -> Any:
         """What `rollback` needs to forget everything that is added from now on."""
         last = len(self.blocks[-1]) if self.blocks else 0
-        return self._size, self._coef, self._moment, self._numbers, list(self.blocks), last
+        return self._size, self._coef, self._moment, self._row_ids, list(self.blocks), last
 
     def rollback(self, savepoint: Any) -> None:
-        self._size, self._coef, self._moment, self._numbers, self.blocks, last = savepoint
+        self._size, self._coef, self._moment, self._row_ids, self.blocks, last = savepoint
         if self.blocks and isinstance(self.blocks[-1], GrowingRows):
             self.blocks[-1].truncate(last)
 
     def end_epoch(self) -> None:
         """Makes one vector of those that are the same row, in the place of the first of them."""
-        numbers, first, place = np.unique(self.numbers, return_index=True, return_inverse=True)
-        if len(numbers) == len(self):
+        row_ids, first, place = np.unique(self.row_ids, return_index=True, return_inverse=True)
+        if len(row_ids) == len(self):
             return
         order = np.argsort(first)
-        numbers, first, place = numbers[order], first[order], np.argsort(order)[place]
-        coef, moment = np.zeros((2, len(numbers), self.coef.shape[1]))
+        row_ids, first, place = row_ids[order], first[order], np.argsort(order)[place]
+        coef, moment = np.zeros((2, len(row_ids), self.coef.shape[1]))
         np.add.at(coef, place, self.coef)
         np.add.at(moment, place, self.moment)
         rows = self.all_rows()
         assert rows is not None
         self.__init__(coef.shape[1])  # type: ignore[misc]
-        for start in range(0, len(numbers), self.BLOCK):
+        for start in range(0, len(row_ids), self.BLOCK):
             part = slice(start, start + self.BLOCK)
-            self.take(rows[first[part]], coef[part], moment[part], numbers[part])
+            self.take(rows[first[part]], coef[part], moment[part], row_ids[part])
 
     def add_features(self, n_features: int) -> None:
         """More features, in which all vectors are 0."""
