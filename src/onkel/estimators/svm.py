@@ -31,7 +31,7 @@ from onkel.estimators.targets import check_labels
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.svm import dual
-from onkel.learners.svm.one_vs_one import Pairs, Past
+from onkel.learners.svm.one_vs_one import Pairs, WarmStart
 from onkel.models.decision import best_class
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs, by_class, votes
@@ -140,7 +140,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         with left_as_it_was(self):
             past = None
             if self.warm_start and hasattr(self, "model_"):
-                past = Past(self.classes_, self.model_, self.n_support_, self._high)
+                past = WarmStart(self.classes_, self.model_, self.n_support_, self._high)
             rows, y, weights = self._come_in(X, y, sample_weight, "labels")
             index = self._classes(y, weights)
             kernel = self._resolve(rows)

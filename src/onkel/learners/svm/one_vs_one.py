@@ -20,7 +20,7 @@ from onkel.learners.svm import dual
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
 
-__all__ = ["Pairs", "Past"]
+__all__ = ["Pairs", "WarmStart"]
 
 
 class Pairs:
@@ -52,7 +52,7 @@ class Pairs:
         return np.sort(both) if len(self.classes) == 2 else both
 
     def task(
-        self, a: int, b: int, high: NDArray[np.float64], past: Past | None
+        self, a: int, b: int, high: NDArray[np.float64], past: WarmStart | None
     ) -> tuple[dual.Problem, NDArray[np.float64]]:
         """The problem of a pair, and β to begin with: 0, or that of an earlier fit, made feasible."""
         where = self.rows_of(a, b)
@@ -101,7 +101,7 @@ class Pairs:
         return coef
 
 
-class Past:
+class WarmStart:
     """The α of an earlier fit, and their bounds, of all its rows."""
 
     def __init__(
