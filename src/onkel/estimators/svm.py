@@ -31,7 +31,7 @@ from onkel.estimators.targets import check_labels
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.svm import dual
-from onkel.learners.svm.one_vs_one import Pairs, WarmStart
+from onkel.learners.svm.one_vs_one import PairProblems, WarmStart
 from onkel.models.decision import best_class
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs, by_class, votes
@@ -145,7 +145,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             index = self._classes(y, weights)
             kernel = self._resolve(rows)
             high = self._high = _times(self.C, weights * self.class_weight_[index])
-            pairs = Pairs(self.classes_, index, weights, kernel, rows.compact(), self.cache_size * 1e6 / 2)
+            pairs = PairProblems(self.classes_, index, weights, kernel, rows.compact(), self.cache_size * 1e6 / 2)
             tasks = [partial(pairs.task, a, b, high, past) for a, b in pairs]
             solutions, interrupted = self._solve(tasks)
             self._report(solutions, interrupted is not None)
@@ -168,7 +168,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=y)
         return index
 
-    def _tell(self, rows: Rows, index: NDArray, pairs: Pairs, solutions: list[dual.Solution]) -> None:
+    def _tell(self, rows: Rows, index: NDArray, pairs: PairProblems, solutions: list[dual.Solution]) -> None:
         k = len(self.classes_)
         coef = pairs.coefficients([s.beta for s in solutions])
         intercept = np.array([s.b for s in solutions])

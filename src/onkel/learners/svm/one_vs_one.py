@@ -20,10 +20,10 @@ from onkel.learners.svm import dual
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
 
-__all__ = ["Pairs", "WarmStart"]
+__all__ = ["PairProblems", "WarmStart"]
 
 
-class Pairs:
+class PairProblems:
     """The problems of all pairs of classes; the first class of a pair is the positive one."""
 
     def __init__(
