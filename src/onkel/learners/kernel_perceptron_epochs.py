@@ -35,7 +35,7 @@ from onkel.learners.kernel_perceptron import CHUNK, PANEL, Online, decide
 from onkel.learners.ledger import Ledger
 from onkel.learners.support import Support
 
-__all__ = ["Epochs", "Pending"]
+__all__ = ["Epochs", "UpdateBuffer"]
 
 LATER = 2048  # and after the first epoch, when few err
 PUSH = 384  # support vectors that wait for a push
@@ -47,7 +47,7 @@ KEEP = 256.0  # multiply-adds of a kernel value above which a kept one is cheape
 # ---------------------------------------------------------------- all data at once
 
 
-class Pending:
+class UpdateBuffer:
     """Mistakes in their order, with their rows packed for products: positions `who`, `steps` (m, outputs).
 
     There is room for `most` of them, which takes memory only as they come.
@@ -124,7 +124,7 @@ class Epochs:
         self.complete = False
         self._own: NDArray[np.float64] | None = None
         most = min(self.n, STORE // row_bytes(self.rows) + PUSH + LATER)
-        self._pending = Pending(self.n_outputs, most)  # mistakes that some rows have not heard of,
+        self._pending = UpdateBuffer(self.n_outputs, most)  # mistakes that some rows have not heard of,
         self._pushed = 0  # how many of them were pushed to the rows to come,
         self._visited: dict[int, int] = {}  # and up to which position the visited rows have had so many
         size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel._cost(self.rows) > KEEP else 0
