@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KernelRows"]
+__all__ = ["KernelRowCache"]
 
 LEAST_PLACES = 6  # of kernel rows, whatever the limit: a step takes two, a chunk at least one
 
 
-class KernelRows:
+class KernelRowCache:
     """Kernel rows in places, each K of one slot with all slots (cpp/lasvm.h); a copy begins empty.
 
     The first `area` places are for the rows that are learned now. The others are opened as they are
@@ -27,8 +27,8 @@ class KernelRows:
         self.place = np.empty(0, dtype=np.int64)  # of each slot, or −1
         self.area = self.open = 0
 
-    def copy(self) -> KernelRows:
-        return KernelRows(self.limit, self._most)
+    def copy(self) -> KernelRowCache:
+        return KernelRowCache(self.limit, self._most)
 
     def __getstate__(self) -> dict[str, Any]:
         """The limit alone: what is held can be computed again, to the bit."""

@@ -2,7 +2,7 @@
 
 A chunk is taken in parts. For each its kernel values with all that is kept, and with itself, are
 computed at once; then PROCESS and REPROCESS of its examples, one by one, run in the core. What they
-need of other kernel rows is there (`KernelRows`), or the core comes back to ask for it. The result does
+need of other kernel rows is there (`KernelRowCache`), or the core comes back to ask for it. The result does
 not depend on the parts, nor on which rows were there: a kernel value depends on its two rows only, to the
 bit, and an example has its slot, and so its place in every sum, from the order of the examples alone.
 """
@@ -18,7 +18,7 @@ from onkel._core import _native, thread_count
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.learners.kernel_cache import KernelRows
+from onkel.learners.kernel_cache import KernelRowCache
 from onkel.learners.learner import ONE, as_targets, parts_of
 from onkel.learners.ledger import Window
 from onkel.learners.slots import KeptRows
@@ -40,7 +40,7 @@ class Lasvm:
         self, kernel: Kernel, n_outputs: int, *, C: float, tol: float, cache_bytes: int, window: int = 1000
     ) -> None:
         self.kernel, self.C, self.tol = kernel, C, tol
-        self.rows, self.cache = KeptRows(), KernelRows(cache_bytes, CHUNK)
+        self.rows, self.cache = KeptRows(), KernelRowCache(cache_bytes, CHUNK)
         self.kept = np.zeros((3, 0), dtype=np.int64)  # of each slot: outputs that keep it, free ones, its row id
         self.sizes = np.zeros((2, 0))  # C and k(x, x)
         self.values: NDArray[np.float64] = np.zeros((4, n_outputs, 0))  # α, g, what bars them from rising, from falling
