@@ -138,15 +138,15 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         On Ctrl-C, and at `time_limit`, the model is the best so far; KeyboardInterrupt then goes on.
         """
         with left_as_it_was(self):
-            past = None
+            warm_start = None
             if self.warm_start and hasattr(self, "model_"):
-                past = WarmStart(self.classes_, self.model_, self.n_support_, self._high)
+                warm_start = WarmStart(self.classes_, self.model_, self.n_support_, self._high)
             rows, y, weights = self._come_in(X, y, sample_weight, "labels")
             index = self._classes(y, weights)
             kernel = self._resolve(rows)
             high = self._high = _times(self.C, weights * self.class_weight_[index])
             pairs = PairProblems(self.classes_, index, weights, kernel, rows.compact(), self.cache_size * 1e6 / 2)
-            tasks = [partial(pairs.task, a, b, high, past) for a, b in pairs]
+            tasks = [partial(pairs.task, a, b, high, warm_start) for a, b in pairs]
             solutions, interrupted = self._solve(tasks)
             self._report(solutions, interrupted is not None)
             self._tell(rows, index, pairs, solutions)

@@ -52,7 +52,7 @@ class PairProblems:
         return np.sort(both) if len(self.classes) == 2 else both
 
     def task(
-        self, a: int, b: int, high: NDArray[np.float64], past: WarmStart | None
+        self, a: int, b: int, high: NDArray[np.float64], warm_start: WarmStart | None
     ) -> tuple[dual.Problem, NDArray[np.float64]]:
         """The problem of a pair, and β to begin with: 0, or that of an earlier fit, made feasible."""
         where = self.rows_of(a, b)
@@ -68,9 +68,9 @@ class PairProblems:
 
         share = gram if self._shares else None
         problem = dual.Problem(self.kernel, rows, np.arange(len(ends)), y, low, top, gram=share)
-        if past is None:
+        if warm_start is None:
             return problem, np.zeros(len(ends))
-        beta = y * past.alpha(self.classes[a], self.classes[b], where, high[where])
+        beta = y * warm_start.alpha(self.classes[a], self.classes[b], where, high[where])
         return problem, dual.feasible(beta, low, top, 0.0)
 
     def _gram(self, a: int, b: int, out: NDArray) -> None:
