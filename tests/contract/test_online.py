@@ -37,7 +37,7 @@ from onkel import (
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
 from onkel.learners import policies, rules
-from onkel.learners.budgeted import Bounded
+from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.rules import Regularised, Rule
 from onkel.models.state import Snapshot
 
@@ -1079,7 +1079,7 @@ PAIRS = [
 
 def learner_of(rule, policy, machines, *, native):
     step, norma = rule
-    learner = Bounded(RBF(gamma=0.5), machines, step, policy, norma=norma, margin=0.5, seed=3)
+    learner = BudgetedLearner(RBF(gamma=0.5), machines, step, policy, norma=norma, margin=0.5, seed=3)
     assert learner._settings is not None
     if not native:
         learner._settings = None
@@ -1136,14 +1136,14 @@ def test_a_rule_and_a_policy_of_ones_own_run_in_python():
 
     X = np.eye(6)
     y, w, numbers = np.array([[1.0], [-1.0], [1.0], [1.0], [-1.0], [-1.0]]), np.ones(6), np.arange(6)
-    learner = Bounded(Linear(), 1, Rule(timid), Newest(3))
+    learner = BudgetedLearner(Linear(), 1, Rule(timid), Newest(3))
     assert learner._settings is None
     learner.learn(prepare(Linear(), X), y, w, numbers)
     _, coef, kept = learner.support()
     assert kept.tolist() == [0, 1, 5]
     assert coef[:, 0].tolist() == [0.5, -0.5, -0.5]
     assert learner.counts.tolist() == [6, 6]
-    one = Bounded(Linear(), 1, Rule(timid), Newest(3))
+    one = BudgetedLearner(Linear(), 1, Rule(timid), Newest(3))
     for i in range(6):
         one.learn_one(prepare(Linear(), X)[i : i + 1], y[i : i + 1], i)
     np.testing.assert_array_equal(one.support()[1], coef)

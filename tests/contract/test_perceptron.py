@@ -936,7 +936,7 @@ def test_an_interrupted_fit_does_not_say_that_training_cannot_end(monkeypatch):
 def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
     X, y = blobs(10000)
     X = X * 0.1 + np.random.default_rng(1).normal(size=X.shape)  # mixed up, so that mistakes go on
-    calls, learn = [], onkel.learners.linear_perceptron.Primal.learn
+    calls, learn = [], onkel.learners.linear_perceptron.LinearPerceptronLearner.learn
 
     def interrupted(self, *args):
         calls.append(1)
@@ -946,7 +946,7 @@ def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
 
     machine = Perceptron(shuffle=False)
     with monkeypatch.context() as patch:
-        patch.setattr(onkel.learners.linear_perceptron.Primal, "learn", interrupted)
+        patch.setattr(onkel.learners.linear_perceptron.LinearPerceptronLearner, "learn", interrupted)
         with pytest.raises(KeyboardInterrupt):
             machine.fit(X, y)
     seen = machine.n_rounds_

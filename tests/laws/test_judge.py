@@ -17,7 +17,7 @@ from onkel import Projectron
 from onkel._core import _native, aligned, simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, prepare
 from onkel.learners import projecting
-from onkel.learners.projecting import IN_DOUBT, NO_LIMIT, NOTHING, WAITS, Projected
+from onkel.learners.projecting import IN_DOUBT, NO_LIMIT, NOTHING, WAITS, ProjectingLearner
 from onkel.learners.screening import Inverse
 
 UNIT = 2.0**-24  # of rounding in single precision
@@ -641,7 +641,7 @@ def test_undone_support_vectors_are_not_judged_by(aggressive):
             learner.learn_one(rows[i : i + 1], signs[i : i + 1], i)
 
     rows, signs = prepare(kernel, X), np.where(y == 1, 1.0, -1.0)[:, None]
-    straight, undone = (Projected(kernel, 1, eta=0.1, budget=60, aggressive=aggressive) for _ in range(2))
+    straight, undone = (ProjectingLearner(kernel, 1, eta=0.1, budget=60, aggressive=aggressive) for _ in range(2))
     learn(straight, range(30))
     learn(undone, range(30))
     before = undone.savepoint()

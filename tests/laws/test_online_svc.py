@@ -18,7 +18,7 @@ import onkel.learners.lasvm
 from onkel import OnlineSVC
 from onkel._core import simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
-from onkel.learners.lasvm import Lasvm
+from onkel.learners.lasvm import LasvmLearner
 
 ONCE = {"max_iter": 1, "shuffle": False, "finish_fit": False}
 kernels = st.sampled_from([RBF(gamma=0.5), Linear(), Polynomial(degree=2)])
@@ -156,7 +156,7 @@ def test_a_resumed_machine_goes_on_bit_for_bit(seed, classes, stop):
 def test_a_mirror_image_is_one_and_goes_on_as_one(seed):
     X, y = data(seed)
     rows, signs = prepare(RBF(gamma=0.5), X), targets(y, 2)
-    learner = Lasvm(RBF(gamma=0.5), 1, C=1.0, tol=1e-3, cache_bytes=1 << 20)
+    learner = LasvmLearner(RBF(gamma=0.5), 1, C=1.0, tol=1e-3, cache_bytes=1 << 20)
     learner.learn(rows[:60], signs[:60], np.ones(60), np.arange(60))
     f = learner.scores(rows)
     learner.change_outputs(np.array([[1.0, -1.0, 0.0]]))

@@ -16,8 +16,8 @@ from onkel.errors import ValuesError
 from onkel.estimators.online_kernel import OnlineKernelClassifier, one_of
 from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
-from onkel.learners.budgeted import Bounded
-from onkel.learners.projecting import Projected
+from onkel.learners.budgeted import BudgetedLearner
+from onkel.learners.projecting import ProjectingLearner
 from onkel.learners.rules import Rule
 
 __all__ = ["BudgetPerceptron", "Forgetron", "Projectron"]
@@ -120,9 +120,9 @@ class Forgetron(OnlineKernelClassifier):
                 "Use kernel.normalized(), such as Polynomial(degree=3).normalized(), or RBF."
             )
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         policy = self.POLICIES[self.variant](self.budget)
-        return Bounded(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy)
+        return BudgetedLearner(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy)
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
         budget = self._learner.policy.budget
@@ -211,9 +211,9 @@ class BudgetPerceptron(OnlineKernelClassifier):
         self._check_budget(self.budget, none=False)
         one_of(self.forget, "forget", self.POLICIES, self._name)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         policy = self.POLICIES[self.forget](self.budget)
-        return Bounded(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy, seed=self._seed())
+        return BudgetedLearner(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy, seed=self._seed())
 
     def _theorem(self, radius_sq: float) -> str:
         if isinstance(self._learner.policy, policies.ForgetRandom):
@@ -287,9 +287,9 @@ class Projectron(OnlineKernelClassifier):
         self._check_budget(self.budget, none=True)
         check_number(self.eta, "eta", self._name, at_least=0.0)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Projected:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> ProjectingLearner:
         eta, aggressive = float(self.eta), bool(self.aggressive)
-        return Projected(self._resolve(rows), n_outputs, eta=eta, budget=self.budget, aggressive=aggressive)
+        return ProjectingLearner(self._resolve(rows), n_outputs, eta=eta, budget=self.budget, aggressive=aggressive)
 
     def _theorem(self, radius_sq: float) -> str:
         return "what the projections lose depends on eta and the comparator, and onkel has no theorem that counts it"

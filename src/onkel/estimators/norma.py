@@ -25,7 +25,7 @@ from onkel.estimators.online import OnlineRegressor
 from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator, one_of
 from onkel.kernels.rows import Rows
 from onkel.learners import rules
-from onkel.learners.budgeted import Bounded
+from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.policies import ForgetOldest, Grow
 from onkel.learners.rules import Regularised, Rule
 
@@ -61,12 +61,12 @@ class _Norma(OnlineKernelEstimator):
 
     def _bounded(
         self, rows: Rows, n_outputs: int, step: Any, margin: float, *, signs: bool, intercept: bool
-    ) -> Bounded:
+    ) -> BudgetedLearner:
         nu = None if self.nu is None else float(self.nu)
         norma = Regularised(float(self.eta), float(self.lam), nu, self.schedule, intercept)
         policy = Grow() if self.budget is None else ForgetOldest(self.budget)
         rule = Rule(step, signs=signs)
-        return Bounded(self._resolve(rows), n_outputs, rule, policy, norma=norma, margin=float(margin))
+        return BudgetedLearner(self._resolve(rows), n_outputs, rule, policy, norma=norma, margin=float(margin))
 
     @property
     def truncation_error_(self) -> float:
@@ -76,7 +76,7 @@ class _Norma(OnlineKernelEstimator):
         Infinite where there is no such bound: λ = 0, a step that shrinks (`schedule` "sqrt"), the squared loss.
         """
         check_is_fitted(self, "_learner")
-        learner: Bounded = self._learner
+        learner: BudgetedLearner = self._learner
         if self.budget is None or len(learner) < self.budget:
             return 0.0
         if self.lam == 0 or self.schedule != "constant" or self._slope is None:
@@ -163,7 +163,7 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
         super()._check_params()
         check_number(self.rho, "rho", self._name)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         intercept = bool(self.fit_intercept)
         return self._bounded(rows, n_outputs, rules.soft_margin, self.rho, signs=True, intercept=intercept)
 
@@ -274,7 +274,7 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
                 f"loss={self.loss!r}. Use nu=None."
             )
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         intercept, step = bool(self.fit_intercept), self.LOSSES[self.loss]
         return self._bounded(rows, n_outputs, step, self.epsilon, signs=False, intercept=intercept)
 
@@ -369,7 +369,7 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
         """
         return super().fit(X, y, sample_weight)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         return self._bounded(rows, n_outputs, rules.novelty, 0.0, signs=False, intercept=False)
 
     @property

@@ -13,7 +13,7 @@ from onkel.checks import check_number
 from onkel.errors import warn
 from onkel.estimators.online_kernel import OnlineKernelClassifier
 from onkel.kernels.rows import Rows
-from onkel.learners.lasvm import Lasvm
+from onkel.learners.lasvm import LasvmLearner
 
 __all__ = ["OnlineSVC"]
 
@@ -102,9 +102,9 @@ class OnlineSVC(OnlineKernelClassifier):
         for name in ("C", "tol", "cache_size"):
             check_number(getattr(self, name), name, self._name, above=0.0)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Lasvm:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> LasvmLearner:
         limit = int(float(self.cache_size) * 2**20)
-        return Lasvm(self._resolve(rows), n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
+        return LasvmLearner(self._resolve(rows), n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
 
     _hard = False
 

@@ -12,7 +12,7 @@ from onkel.estimators.online import OnlineRegressor
 from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator, one_of
 from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
-from onkel.learners.budgeted import Bounded
+from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.rules import Rule
 
 __all__ = ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
@@ -95,9 +95,9 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
         check_number(self.C, "C", self._name, above=0.0)
         one_of(self.variant, "variant", self.RULES, self._name)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         rule = Rule(self.RULES[self.variant], () if self.variant == "PA" else (float(self.C),))
-        return Bounded(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
+        return BudgetedLearner(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
         if self._learner.policy.budget is not None:
@@ -181,10 +181,10 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
         check_number(self.epsilon, "epsilon", self._name, at_least=0.0)
         one_of(self.variant, "variant", self.RULES, self._name)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Bounded:
+    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         more = () if self.variant == "PA" else (float(self.C),)
         rule = Rule(self.RULES[self.variant], (float(self.epsilon), *more), signs=False)
-        return Bounded(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
+        return BudgetedLearner(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
 
 
 def _replacing(budget: int | None) -> policies.Policy:

@@ -24,9 +24,9 @@ from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.epochs import Passes
-from onkel.learners.kernel_perceptron import Online
+from onkel.learners.kernel_perceptron import KernelPerceptronLearner
 from onkel.learners.kernel_perceptron_epochs import Epochs
-from onkel.learners.linear_perceptron import Primal
+from onkel.learners.linear_perceptron import LinearPerceptronLearner
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
 from onkel.models.model import support_data
@@ -161,8 +161,8 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         self._certificate: Certificate | None = None
         return super()._resolve(rows)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Online:
-        return Online(self._resolve(rows), n_outputs, float(bool(self.fit_intercept)))
+    def _new_learner(self, rows: Rows, n_outputs: int) -> KernelPerceptronLearner:
+        return KernelPerceptronLearner(self._resolve(rows), n_outputs, float(bool(self.fit_intercept)))
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Epochs:
         return Epochs(
@@ -247,7 +247,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def _coef(self) -> NDArray[np.float64]:
         """Coefficients (support vectors, outputs) of the hypothesis, in the learner's own order."""
         check_is_fitted(self, "_learner")
-        learner: Online = self._learner
+        learner: KernelPerceptronLearner = self._learner
         if self.hypothesis == "last":
             return learner.support.coef
         if self.hypothesis == "averaged":
@@ -267,14 +267,14 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def _output_model(self) -> Expansion | Vote:
         """The hypothesis with the learner's own outputs, made once for a state of the learner."""
         check_is_fitted(self, "_learner")
-        learner: Online = self._learner
+        learner: KernelPerceptronLearner = self._learner
         key = (len(learner.ledger), learner.rounds, self.hypothesis)
         if learner.model is None or learner.model[0] != key:
             learner.model = key, self._make_model(learner)
         model: Expansion | Vote = learner.model[1]
         return model
 
-    def _make_model(self, learner: Online) -> Expansion | Vote:
+    def _make_model(self, learner: KernelPerceptronLearner) -> Expansion | Vote:
         support, rows = self._ordered_support(), self.support_
         if self.hypothesis != "voted":
             coef = self._coef()
@@ -361,8 +361,10 @@ class Perceptron(_WithLedger):
         if self.hypothesis not in ("last", "averaged"):
             raise ParameterError(f"{self._name}: hypothesis must be last or averaged; got {self.hypothesis!r}.")
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Primal:
-        return Primal(self.n_features_in_, n_outputs, float(self.learning_rate), bool(self.fit_intercept))
+    def _new_learner(self, rows: Rows, n_outputs: int) -> LinearPerceptronLearner:
+        return LinearPerceptronLearner(
+            self.n_features_in_, n_outputs, float(self.learning_rate), bool(self.fit_intercept)
+        )
 
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Passes:
         return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, row_ids)
@@ -373,7 +375,7 @@ class Perceptron(_WithLedger):
 
     def _v(self) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
-        learner: Primal = self._learner
+        learner: LinearPerceptronLearner = self._learner
         return learner.averaged() if self.hypothesis == "averaged" else learner.V
 
     def _output_scores(self, X: Any) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ from onkel.learners.rules import NATIVE, Regularised, Rule, epsilon_insensitive,
 from onkel.learners.slots import Slots
 from onkel.learners.support import Support
 
-__all__ = ["ONE", "Bounded", "Slots", "as_targets", "in_parts", "parts_of"]
+__all__ = ["ONE", "BudgetedLearner", "Slots", "as_targets", "in_parts", "parts_of"]
 
 CHUNK = 512  # rows that are learned on one set of kernel values
 SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
@@ -42,7 +42,7 @@ class One(NamedTuple):
     native: _native.Online32
 
 
-class Bounded:
+class BudgetedLearner:
     """f(x) = scale · Σⱼ Aⱼ k(sⱼ, x) + b, learned by a rule in the slots of a policy.
 
     `counts` are the mistakes (y f ≤ 0) and the updates of all outputs, `margin` and `offset` NORMA's

@@ -21,7 +21,7 @@ from onkel.kernels.tiles import fill
 from onkel.learners.ledger import Ledger
 from onkel.learners.support import Support
 
-__all__ = ["CHUNK", "PANEL", "Online", "decide"]
+__all__ = ["CHUNK", "PANEL", "KernelPerceptronLearner", "decide"]
 
 PANEL = 32  # support vectors of a product come in multiples of this where they can
 CHUNK = 256  # rows that are decided on one Gram matrix,
@@ -86,7 +86,7 @@ def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -
         fill(kernel, x[some[0] :], x[some], out[:, some[0] :].T)
 
 
-class Online:
+class KernelPerceptronLearner:
     """A learner that has seen some of a stream and goes on.
 
     `rounds` counts the examples it was used on, of all epochs.

@@ -15,7 +15,7 @@ a kernel value is computed once an epoch. From the second one on whole kernel co
 (`cache_bytes`), and a row whose column is there errs again at the cost of an addition; kernel values
 that are computed faster than memory gives them back are not kept.
 
-Learning from a stream (`Online`) pulls, chunk by chunk, and keeps the support packed.
+Learning from a stream (`KernelPerceptronLearner`) pulls, chunk by chunk, and keeps the support packed.
 In both, the perceptron's decisions of a chunk are `decide`; other rules will take its place there.
 """
 
@@ -31,7 +31,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, joined
 from onkel.kernels.tiles import add_scores, row_bytes
 from onkel.kernels.vectors import GrowingRows, VectorRows, grows
-from onkel.learners.kernel_perceptron import CHUNK, PANEL, Online, decide
+from onkel.learners.kernel_perceptron import CHUNK, PANEL, KernelPerceptronLearner, decide
 from onkel.learners.ledger import Ledger
 from onkel.learners.support import Support
 
@@ -153,10 +153,10 @@ class Epochs:
         self.complete = self.epoch > 1
         return len(self.ledger) - before
 
-    def learner(self) -> Online:
+    def learner(self) -> KernelPerceptronLearner:
         """A learner that goes on from here."""
         self._spare = None  # its memory is better used for the support
-        online = Online(self.kernel, self.n_outputs, self.bias)
+        online = KernelPerceptronLearner(self.kernel, self.n_outputs, self.bias)
         online.ledger, online.squared, online.rounds = self.ledger, self.squared, self.rounds
         entries = self.ledger.entries
         row_ids, entry = np.unique(entries["row"], return_inverse=True)

@@ -23,14 +23,14 @@ from onkel.learners.learner import ONE, as_targets, parts_of
 from onkel.learners.ledger import Window
 from onkel.learners.slots import KeptRows
 
-__all__ = ["Lasvm"]
+__all__ = ["LasvmLearner"]
 
 CHUNK = 256  # rows that are learned on one set of kernel values
 STEPS = 10_000_000  # of FINISH for a output, where tol is below what rounding allows
 WORK = 1 << 25  # entries of gradients that one native call goes through: some 0.05 s
 
 
-class Lasvm:
+class LasvmLearner:
     """One output per class, min ½ αᵀKα − yᵀα over what it keeps; f(x) = Σ α_s k(s, x) + b.
 
     `counts` are the mistakes (y f ≤ 0) and the steps of PROCESS of all outputs.

@@ -15,12 +15,12 @@ from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.ledger import Ledger
 
-__all__ = ["Primal"]
+__all__ = ["LinearPerceptronLearner"]
 
 CHUNK_VALUES = 1 << 22  # of one native call: a fraction of a second
 
 
-class Primal:
+class LinearPerceptronLearner:
     """v and b of each output, and what averages them: V − M / rounds, last column b."""
 
     def __init__(self, n_features: int, n_outputs: int, eta: float, bias: bool) -> None:

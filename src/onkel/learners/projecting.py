@@ -29,7 +29,7 @@ from onkel.learners.ledger import Window
 from onkel.learners.screening import IN_DOUBT, NOTHING, WAITS, Inverse
 from onkel.learners.slots import Slots
 
-__all__ = ["Projected"]
+__all__ = ["ProjectingLearner"]
 
 # Twice the multiply-adds of a substitution below which a second thread costs more than it brings.
 SMALL_SOLVE = 1 << 21
@@ -59,7 +59,7 @@ class Part:
         return self.K.shape[1] == room and self.F.shape[1] == n_outputs and self.K.dtype == dtype
 
 
-class Projected:
+class ProjectingLearner:
     """The Projectron's learner; `counts` are the mistakes and the updates of all outputs."""
 
     def __init__(
