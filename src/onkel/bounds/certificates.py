@@ -21,7 +21,7 @@ from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.kernel_perceptron_epochs import Epochs
+from onkel.learners.kernel_perceptron_epochs import KeptScoreEpochs
 from onkel.learners.svm.max_margin import max_margin
 from onkel.models.expansion import Expansion
 
@@ -229,7 +229,7 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
 # ---------------------------------------------------------------- of a fit that has just ended
 
 
-def certify_perceptron_fit(run: Epochs, epochs: int, is_psd: bool | None) -> Certificate:
+def certify_perceptron_fit(run: KeptScoreEpochs, epochs: int, is_psd: bool | None) -> Certificate:
     """The mistakes of a kernel perceptron's epochs against the theorem, with its last guess as the comparator."""
     entries = run.ledger.entries
     mistakes, steps = np.bincount(entries["class"], minlength=run.n_outputs), np.abs(entries["step"])

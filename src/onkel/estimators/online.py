@@ -28,7 +28,7 @@ from onkel.estimators.targets import Labels, check_labels, class_weights
 from onkel.gram import check_gram
 from onkel.kernels import Kernel, Precomputed
 from onkel.kernels.rows import GramRows, Rows
-from onkel.learners.epochs import Passes, Run, run_epochs
+from onkel.learners.epochs import Epochs, StreamedEpochs, run_epochs
 from onkel.models.decision import best_class
 from onkel.models.state import Snapshots
 
@@ -44,7 +44,7 @@ class OnlineEstimator(OneExampleInput, Snapshots):
     warm_start: bool
     verbose: int
 
-    def _run_epochs(self, run: Run, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
+    def _run_epochs(self, run: Epochs, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
         """The epochs of a fit over n rows; gives back the Ctrl-C that ended them."""
         with progress_bar(self._name, self.max_iter * n, self.verbose) as progress:
             self.n_iter_, self.converged_, interrupted = run_epochs(
@@ -347,7 +347,7 @@ class OnlineRegressor(OnlineEstimator):
             random = check_random_state(self.random_state)
             if not go_on:
                 self._begin(rows)
-            run = Passes(self._learner, rows, y, weights, self._seen + present)
+            run = StreamedEpochs(self._learner, rows, y, weights, self._seen + present)
             interrupted = self._run_epochs(run, len(rows), random, "updates")
             self._seen += given
         if interrupted is not None:

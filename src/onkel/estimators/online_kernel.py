@@ -18,7 +18,7 @@ from onkel.estimators.base import warn_of_conflicts
 from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.learners.epochs import Passes
+from onkel.learners.epochs import StreamedEpochs
 from onkel.models.expansion import Expansion
 from onkel.models.model import support_data
 
@@ -123,7 +123,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
 
     _hard: bool = True  # whether it learns until no example is wrong, which equal rows with different labels prevent
 
-    def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:
+    def _after_fit(self, run: StreamedEpochs, y: NDArray, interrupted: bool) -> None:
         if self._hard and self.max_iter > 1 and not self.converged_ and not interrupted:
             warn_of_conflicts(run.rows, y, self._name)
 
@@ -140,8 +140,10 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
         check_is_fitted(self, "_learner")
         return int(self._learner.counts[0])
 
-    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Passes:
-        return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, row_ids)
+    def _new_run(
+        self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray
+    ) -> StreamedEpochs:
+        return StreamedEpochs(self._new_learner(rows, targets.shape[1]), rows, targets, weights, row_ids)
 
     # ---------------------------------------------------------------- the certificate
 

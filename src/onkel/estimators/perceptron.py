@@ -23,9 +23,9 @@ from onkel.estimators.base import warn_of_conflicts
 from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.learners.epochs import Passes
+from onkel.learners.epochs import StreamedEpochs
 from onkel.learners.kernel_perceptron import KernelPerceptronLearner
-from onkel.learners.kernel_perceptron_epochs import Epochs
+from onkel.learners.kernel_perceptron_epochs import KeptScoreEpochs
 from onkel.learners.linear_perceptron import LinearPerceptronLearner
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
@@ -164,8 +164,10 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def _new_learner(self, rows: Rows, n_outputs: int) -> KernelPerceptronLearner:
         return KernelPerceptronLearner(self._resolve(rows), n_outputs, float(bool(self.fit_intercept)))
 
-    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Epochs:
-        return Epochs(
+    def _new_run(
+        self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray
+    ) -> KeptScoreEpochs:
+        return KeptScoreEpochs(
             self._resolve(rows),
             rows,
             targets,
@@ -176,7 +178,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
             again=self.max_iter > 1,
         )
 
-    def _after_fit(self, run: Epochs, y: NDArray, interrupted: bool) -> None:
+    def _after_fit(self, run: KeptScoreEpochs, y: NDArray, interrupted: bool) -> None:
         self._certificate = certify_perceptron_fit(run, self.n_iter_, self._is_psd)
         if self.max_iter > 1 and not self.converged_ and not interrupted:
             warn_of_conflicts(run.rows, y[run.place], self._name)
@@ -366,10 +368,12 @@ class Perceptron(_WithLedger):
             self.n_features_in_, n_outputs, float(self.learning_rate), bool(self.fit_intercept)
         )
 
-    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Passes:
-        return Passes(self._new_learner(rows, targets.shape[1]), rows, targets, weights, row_ids)
+    def _new_run(
+        self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray
+    ) -> StreamedEpochs:
+        return StreamedEpochs(self._new_learner(rows, targets.shape[1]), rows, targets, weights, row_ids)
 
-    def _after_fit(self, run: Passes, y: NDArray, interrupted: bool) -> None:
+    def _after_fit(self, run: StreamedEpochs, y: NDArray, interrupted: bool) -> None:
         if self.max_iter > 1 and not self.converged_ and not interrupted:
             warn_of_conflicts(run.rows, y, self._name)
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from onkel.kernels.rows import Rows
 from onkel.learners.ledger import Ledger
 
-__all__ = ["Outcome", "Passes", "Run", "run_epochs"]
+__all__ = ["Epochs", "Outcome", "StreamedEpochs", "run_epochs"]
 
 STEP = 4096  # rows between two looks at the progress
 
 
-class Run(Protocol):
+class Epochs(Protocol):
     """Epochs over some rows."""
 
     @property
@@ -26,8 +26,8 @@ class Run(Protocol):
         """One epoch in the given order of rows (None: as they are); returns its updates."""
 
 
-class Passes:
-    """A `Run` of any learner with ``learn(rows, targets, weights, row_ids)`` and a `ledger`."""
+class StreamedEpochs:
+    """A `Epochs` of any learner with ``learn(rows, targets, weights, row_ids)`` and a `ledger`."""
 
     def __init__(self, learner: Any, rows: Rows, y: NDArray, w: NDArray[np.float64], row_ids: NDArray) -> None:
         self._learner, self.rows, self.y, self.w, self.row_ids = learner, rows, y, w, row_ids
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
 
 
 def run_epochs(
-    run: Run,
+    run: Epochs,
     n: int,
     random: np.random.RandomState,
     *,

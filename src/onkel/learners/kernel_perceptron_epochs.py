@@ -3,7 +3,7 @@
 A mistake-driven output is the sum of the examples it got wrong, v = Σ step · φ(x), so the list of
 its mistakes in order is all there is: every earlier guess is a prefix of it.
 
-Learning from data that is all there (`Epochs`) keeps the scores of all rows under the current
+Learning from data that is all there (`KeptScoreEpochs`) keeps the scores of all rows under the current
 guess. Rows are visited in chunks; within a chunk the decisions are made one by one on its small
 Gram matrix, and the examples that were got wrong are *pushed*: their kernel columns are added to
 the scores of the rows still to come. That is (new mistakes) × n kernel values an epoch, where
@@ -35,7 +35,7 @@ from onkel.learners.kernel_perceptron import CHUNK, PANEL, KernelPerceptronLearn
 from onkel.learners.ledger import Ledger
 from onkel.learners.support import Support
 
-__all__ = ["Epochs", "UpdateBuffer"]
+__all__ = ["KeptScoreEpochs", "UpdateBuffer"]
 
 LATER = 2048  # and after the first epoch, when few err
 PUSH = 384  # support vectors that wait for a push
@@ -90,7 +90,7 @@ class UpdateBuffer:
         self.who, self.steps = self.who[count:], self.steps[count:]
 
 
-class Epochs:
+class KeptScoreEpochs:
     """Passes over rows that are all there, with kept scores.
 
     y (n, outputs) in {−1, 0, +1}, w (n,) > 0. `scores` (outputs, n) are those of the current guess
