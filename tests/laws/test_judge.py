@@ -545,7 +545,7 @@ def test_coefficients_are_judged_by_only_where_lengths_are_lengths(kernel):
 
 
 def waits(machine):
-    return machine._learner.behind[0] > 0
+    return machine._learner.error_bound[0] > 0
 
 
 def learner_that_waits(aggressive, seed=4):
@@ -605,7 +605,7 @@ def test_a_score_whose_sign_is_in_doubt_is_taken_exactly():
     np.testing.assert_array_equal(learner._one.K, room)  # which is for learning: threads may predict at once
     assert 0 < abs(rough[0] - exact[0]) < 1e-5
     learner._alpha, learner.model = None, None
-    learner.behind[0] = 1e3
+    learner.error_bound[0] = 1e3
     np.testing.assert_allclose(learner.scores(row)[0], exact, rtol=1e-12)
 
 

@@ -240,7 +240,7 @@ def certify_perceptron_fit(run: KeptScoreEpochs, epochs: int, is_psd: bool | Non
             "onkel.bounds.certificate(estimator, X, y) looks for a bound with a comparator."
         )
         return uncertified(mistakes, radius_sq, epochs, reason)
-    run.settle()
+    run.flush()
     return certify(
         mistakes=mistakes,
         margins=(run.y.T * run.scores).T,

@@ -306,13 +306,13 @@ class BudgetedLearner:
             if norma:
                 state[0] *= 1 - eta * norma.lam
             if state[0] < SMALL_SCALE:
-                self._settle(memory)
+                self._fold_scale(memory)
             if steps[i].any():
                 self.policy.take(memory, Example(i, steps[i], F[i], y[i], float(w[i])))
         return bool(steps.any())
 
     @staticmethod
-    def _settle(memory: Memory) -> None:
+    def _fold_scale(memory: Memory) -> None:
         """Gives the scale to the weights before it underflows."""
         memory.A[:, : memory.size] *= memory.state[0]
         memory.state[1] *= memory.state[0]

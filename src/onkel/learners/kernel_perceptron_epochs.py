@@ -94,7 +94,7 @@ class KeptScoreEpochs:
     """Passes over rows that are all there, with kept scores.
 
     y (n, outputs) in {−1, 0, +1}, w (n,) > 0. `scores` (outputs, n) are those of the current guess
-    on every row once an epoch after the first has ended (`complete`) and what waits is added (`settle`).
+    on every row once an epoch after the first has ended (`complete`) and what waits is added (`flush`).
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class KeptScoreEpochs:
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
         """One epoch in the given order of rows (None: as they are); returns its mistakes."""
         before, self.complete = len(self.ledger), False
-        self.settle()
+        self.flush()
         self.epoch += 1
         self._whole = self.epoch > 1 and (len(self._columns) > 0 or not grows(self.rows))
         if order is not None and not self._whole:
@@ -219,7 +219,7 @@ class KeptScoreEpochs:
         if len(who):
             self._pending.add(who, steps, new)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Adds what is due to any row: after it, if `complete`, the scores are those of the last guess."""
         if self._whole and len(self._pending):
             self._add(slice(0, self.n), *self._pending.part(0, len(self._pending)))

@@ -198,7 +198,7 @@ class LasvmLearner:
                 self._pass(args, 1)
             raise
         finally:
-            self._settle(x, state, position, log)
+            self._end_chunk(x, state, position, log)
             seen = int(position[0])
             self.ledger.add(steps[:seen], self.rounds + 1 + np.arange(seen), row_ids[:seen])
             self.rounds += seen
@@ -220,7 +220,7 @@ class LasvmLearner:
         self.rows.fill(self.kernel, self.rows[slots], self.cache.values[place[0], None])
         self.cache.give(place, slots, int(self.tally[3]))
 
-    def _settle(self, x: Rows, state: tuple[Any, ...], position: NDArray[np.int64], log: NDArray[np.int64]) -> None:
+    def _end_chunk(self, x: Rows, state: tuple[Any, ...], position: NDArray[np.int64], log: NDArray[np.int64]) -> None:
         """What is left of a chunk moves into its slots, and its kernel rows to the cache."""
         cache, tally = self.cache, self.tally
         if position[2] > 0:  # an error, or a second Ctrl-C: the example stays as it is now, where a output keeps it

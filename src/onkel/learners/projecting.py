@@ -70,8 +70,8 @@ class ProjectingLearner:
         self.slot_row_ids = np.empty(0, dtype=np.int64)  # which row of the data each support vector is
         self.L, self.B = np.zeros((0, 0)), np.zeros((n_outputs, 0))
         # steps of one output that β lacks: times L, and roughly with β, or with α; and how far that is off
-        self.waiting: NDArray[np.float64] | None = None
-        self.behind = np.zeros(2)
+        self.deferred: NDArray[np.float64] | None = None
+        self.error_bound = np.zeros(2)
         self.projects = False  # whether the last mistake was projected
         self.size = np.zeros(1, dtype=np.int64)
         self.counts = np.zeros(2, dtype=np.int64)
@@ -106,22 +106,22 @@ class ProjectingLearner:
         """The coefficients (outputs, m): Lᵀ α = β."""
         if self._alpha is None:
             self._alpha = np.empty((self.n_outputs, len(self)))
-            _native.coefficients(self.L, self._settled(), self._alpha)
+            _native.coefficients(self.L, self._beta(), self._alpha)
         return self._alpha
 
-    def _settled(self) -> NDArray[np.float64]:
+    def _beta(self) -> NDArray[np.float64]:
         """β with the steps that wait."""
-        if self.waiting is None or not self.waiting[0].any():
+        if self.deferred is None or not self.deferred[0].any():
             return self.B
         B = self.B.copy()
-        _native.settle(self.L, len(self), self.waiting, B)
+        _native.settle(self.L, len(self), self.deferred, B)
         return B
 
-    def _settle(self) -> None:
+    def _apply_deferred(self) -> None:
         """Gives β the steps that wait."""
         self._judge = None
-        if self.waiting is not None:
-            self.B, self.waiting, self.behind = self._settled(), None, np.zeros(2)
+        if self.deferred is not None:
+            self.B, self.deferred, self.error_bound = self._beta(), None, np.zeros(2)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
         """The support, its weights (m, outputs), and which rows of the data it is."""
@@ -159,7 +159,7 @@ class ProjectingLearner:
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
-        self._settle()
+        self._apply_deferred()
         self.B = np.ascontiguousarray(output_map.T @ self.B)
         self._alpha = None
         self.ledger = self.ledger.remapped(output_map)
@@ -232,13 +232,13 @@ class ProjectingLearner:
             inverse.follow(self.L, m)
         if not (inverse.serves_alpha if by_alpha else inverse.serves):
             return None
-        if self.waiting is None and self.n_outputs == 1:  # of several outputs each would have to be updated
-            self.waiting = np.zeros((2, len(self.L)))
-            self.waiting[1, :m] = self.alpha[0] if by_alpha else self.B[0, :m]
+        if self.deferred is None and self.n_outputs == 1:  # of several outputs each would have to be updated
+            self.deferred = np.zeros((2, len(self.L)))
+            self.deferred[1, :m] = self.alpha[0] if by_alpha else self.B[0, :m]
         # fmt: off
         self._judge = _native.judge(
             *self._settings, part.K, m, inverse.M, inverse.norm,
-            self.B, self.waiting, self.behind, part.F, part.steps, self.counts,
+            self.B, self.deferred, self.error_bound, part.F, part.steps, self.counts,
         )
         # fmt: on
         return self._judge
@@ -265,7 +265,7 @@ class ProjectingLearner:
     ) -> None:
         """The examples one by one, on their kernel values and the `known` components of their projections."""
         b, m, p = len(x), len(self), part
-        self._settle()
+        self._apply_deferred()
         # fmt: off
         learned = _native.project_pass(
             *self._settings, p.K, p.own, p.Z, known,
@@ -291,7 +291,7 @@ class ProjectingLearner:
         room = max(size, 2 * old, 64)
         room = room if self.budget is None else min(room, self.budget)
         room = 8 * (-(-room // 8) | 1)  # an odd number of cache lines: rows then do not compete for one place
-        self._settle()
+        self._apply_deferred()
         L, B = aligned(np.zeros((room, room))), np.zeros((self.n_outputs, room))
         L[:old, :old], B[:, :old] = self.L, self.B
         self.L, self.B = L, B
