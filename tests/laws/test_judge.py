@@ -102,7 +102,7 @@ def test_an_inverse_that_follows_row_by_row_is_the_one_made_at_once(seed, m, fir
         if size > parts.size:
             parts.follow(L, size)
     np.testing.assert_array_equal(parts.M, whole.M)
-    np.testing.assert_allclose(parts.squares, whole.squares, rtol=1e-13)
+    np.testing.assert_allclose(parts.k_ss, whole.k_ss, rtol=1e-13)
 
 
 # ---------------------------------------------------------------- verdicts

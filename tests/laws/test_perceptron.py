@@ -66,7 +66,7 @@ def test_fit_makes_the_mistakes_of_the_slow_twin(problem, kernel, intercept, epo
     assert ledger_of(machine, classes == 2) == twin.ledger
     assert machine.n_rounds_ == twin.rounds
     norms = [guesses[-1] @ twin.K @ guesses[-1] for guesses in twin.guesses]
-    np.testing.assert_allclose(machine._learner.squared, norms, rtol=1e-12)
+    np.testing.assert_allclose(machine._learner.sq_norms, norms, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -145,7 +145,7 @@ def test_one_pass_is_any_chunking_is_the_loop_of_single_examples(problem, kernel
         np.testing.assert_allclose(other.dual_coef_, whole.dual_coef_, rtol=1e-12)
         np.testing.assert_array_equal(other.intercept_, whole.intercept_)
         np.testing.assert_allclose(other.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(other._learner.squared, whole._learner.squared, rtol=1e-12)
+        np.testing.assert_allclose(other._learner.sq_norms, whole._learner.sq_norms, rtol=1e-12)
 
 
 @given(seeds, st.sampled_from([np.float32, np.float64]), st.sampled_from([5, 31]))
@@ -310,7 +310,7 @@ def test_the_gaussian_kernel_separates_distinct_points(seed):
     machine = KernelPerceptron(RBF(gamma=2.0), max_iter=100, hypothesis="last", random_state=0).fit(X, y)
     assert machine.converged_
     np.testing.assert_array_equal(machine.predict(X), y)
-    assert machine.certificate_.holds
+    assert machine.certificate_.row_in_slot
 
 
 # ---------------------------------------------------------------- classes that come late
@@ -356,7 +356,7 @@ def test_a_late_class_starts_at_its_first_example(seed, arrival, cls, chunk):
         assert machine.classes_.tolist() == [0, 1, 2, 3]
         assert ledger_of(machine, False) == twin.ledger
         if cls is KernelPerceptron:
-            np.testing.assert_allclose(machine._learner.squared[machine._labels.order], norms, rtol=1e-12)
+            np.testing.assert_allclose(machine._learner.sq_norms[machine._labels.order], norms, rtol=1e-12)
 
 
 def test_a_class_that_was_named_but_not_seen_is_never_predicted():

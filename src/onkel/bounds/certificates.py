@@ -233,7 +233,7 @@ def certify_perceptron_fit(run: KeptScoreEpochs, epochs: int, is_psd: bool | Non
     """The mistakes of a kernel perceptron's epochs against the theorem, with its last guess as the comparator."""
     entries = run.ledger.entries
     mistakes, steps = np.bincount(entries["class"], minlength=run.n_outputs), np.abs(entries["step"])
-    radius_sq = float(run.own().max()) + run.bias
+    radius_sq = float(run.self_values().max()) + run.bias
     if not run.complete:
         reason = (
             f"no separator found in {epochs} epoch(s). "
@@ -244,7 +244,7 @@ def certify_perceptron_fit(run: KeptScoreEpochs, epochs: int, is_psd: bool | Non
     return certify(
         mistakes=mistakes,
         margins=(run.y.T * run.scores).T,
-        norms=np.sqrt(np.maximum(run.squared, 0.0)),
+        norms=np.sqrt(np.maximum(run.sq_norms, 0.0)),
         radius_sq=radius_sq,
         epochs=epochs,
         comparator="the last guess",
@@ -271,14 +271,14 @@ def certify_budgeted_fit(
         return uncertified(mistakes, radius_sq, epochs, "the theorem is about weights of 1; others change the steps")
     if is_psd is not True:
         return uncertified(mistakes, radius_sq, epochs, why_not(is_psd))
-    F, squared = np.zeros(targets.shape), 0.0
+    F, sq_norms = np.zeros(targets.shape), 0.0
     if len(model.support):
         F = expand(model.kernel, rows, model.support, model.coef)
-        squared = (model.coef * F[np.searchsorted(row_ids, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
+        sq_norms = (model.coef * F[np.searchsorted(row_ids, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
     seen = certify(  # all outputs as one
         mistakes=np.array([mistakes]),
         margins=(targets * F).reshape(-1, 1),
-        norms=np.sqrt(np.maximum(0.0, [squared])),
+        norms=np.sqrt(np.maximum(0.0, [sq_norms])),
         radius_sq=radius_sq,
         epochs=epochs,
         comparator="what was learned",

@@ -81,7 +81,7 @@ class _Norma(OnlineKernelEstimator):
             return 0.0
         if self.lam == 0 or self.schedule != "constant" or self._slope is None:
             return math.inf
-        largest = float(learner.squares.max())
+        largest = float(learner.k_ss.max())
         return float((1 - self.eta * self.lam) ** self.budget * self._slope * math.sqrt(largest) / self.lam)
 
 

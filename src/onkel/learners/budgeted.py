@@ -68,9 +68,9 @@ class BudgetedLearner:
         self.slot_row_ids = np.empty(slots, dtype=np.int64)  # which row of the data is in each slot,
         self.entered = np.empty(slots, dtype=np.int64)  # and since which round
         self.A = np.zeros((n_outputs, slots))
-        self.squares = np.zeros(slots)
-        self.among: NDArray | None = None
-        self.squared = np.zeros(n_outputs)
+        self.k_ss = np.zeros(slots)
+        self.K_slots: NDArray | None = None
+        self.sq_norms = np.zeros(n_outputs)
         self.state = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # policies.Memory, state
         self.places = np.zeros(2, dtype=np.int64)
         self.random = np.array([seed], dtype=np.uint64)
@@ -138,7 +138,7 @@ class BudgetedLearner:
         fresh = ~output_map.any(axis=0)
         self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(output_map))
         self.offset = self.offset @ output_map
-        self.squared = self.squared @ np.abs(output_map)
+        self.sq_norms = self.sq_norms @ np.abs(output_map)
         self.state[2:4] *= np.abs(output_map).sum() / len(
             output_map
         )  # Q and M: a output that is doubled has erred twice
@@ -155,8 +155,8 @@ class BudgetedLearner:
 
         Kernel values of the slots with each other are not copied: where learning is undone, they are computed again.
         """
-        among, self.among = self.among, None
-        savepoint, self.among = parts_of(self), among
+        K_slots, self.K_slots = self.K_slots, None
+        savepoint, self.K_slots = parts_of(self), K_slots
         return savepoint
 
     def rollback(self, savepoint: Any) -> None:
@@ -184,8 +184,8 @@ class BudgetedLearner:
         if not any_taken:
             return F
         self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), row_ids)
-        taken = (memory.holds >= 0).nonzero()[0]
-        rows = memory.holds[taken]
+        taken = (memory.row_in_slot >= 0).nonzero()[0]
+        rows = memory.row_in_slot[taken]
         new = x[rows] if b > 1 else x
         if budget is None:
             if self.state[1] < SMALL_SCALE:  # the shrinking of what was learned before
@@ -212,7 +212,7 @@ class BudgetedLearner:
         memory, rows = one.memory, self.slots.rows
         if rows is not None:
             self.kernel._gram_one(x, rows, memory.K)
-        memory.own[0, 0] = self.kernel._diag(x)[0]
+        memory.K_chunk[0, 0] = self.kernel._diag(x)[0]
         slot = one.native.learn(y, ONE, self.rounds)
         self.rounds += 1
         if slot >= 0:
@@ -246,35 +246,37 @@ class BudgetedLearner:
         # fmt: off
         return _native.online(
             rule, policy, parameters, root_schedule, intercept,
-            m.K, m.own, m.among, m.A, m.squares, m.holds, base,
-            m.squared, m.state, m.places, m.random, self.margin, self.offset, F, steps, self.counts,
+            m.K, m.K_chunk, m.K_slots, m.A, m.k_ss, m.row_in_slot, base,
+            m.sq_norms, m.state, m.places, m.random, self.margin, self.offset, F, steps, self.counts,
         )
         # fmt: on
 
     def _memory(self, x: Rows) -> tuple[Memory, NDArray[np.float64] | None]:
         """The kernel values of a part, and the scores of the support that is in no slot."""
         b, size, base = len(x), int(self.places[0]), None
-        own = np.empty((b, b), dtype=x.dtype)
+        K_chunk = np.empty((b, b), dtype=x.dtype)
         if b == 1:
-            own[0, 0] = self.kernel._diag(x)[0]
+            K_chunk[0, 0] = self.kernel._diag(x)[0]
         else:
-            fill_below(self.kernel, x, own)
+            fill_below(self.kernel, x, K_chunk)
         if self.policy.budget is None:
-            K, A, squares = np.zeros((b, b), dtype=x.dtype), np.zeros((self.n_outputs, b)), np.zeros(b)
+            K, A, k_ss = np.zeros((b, b), dtype=x.dtype), np.zeros((self.n_outputs, b)), np.zeros(b)
             if len(self.past):
                 base = np.zeros((b, self.n_outputs))
                 self.past.add_scores(self.kernel, x, self.past.coef, base)
         else:
-            K, A, squares = np.empty((b, self.A.shape[1]), dtype=x.dtype), self.A, self.squares
+            K, A, k_ss = np.empty((b, self.A.shape[1]), dtype=x.dtype), self.A, self.k_ss
             rows = self.slots.rows
             if rows is not None:
                 fill(self.kernel, x, rows, K[:, :size])
-            if self.policy.needs_gram and self.among is None:
-                self.among = np.zeros((self.A.shape[1],) * 2, dtype=x.dtype)
+            if self.policy.needs_gram and self.K_slots is None:
+                self.K_slots = np.zeros((self.A.shape[1],) * 2, dtype=x.dtype)
                 if rows is not None:
-                    fill(self.kernel, rows, rows, self.among[:size, :size])
-        holds = np.full(K.shape[1], -1, dtype=np.int64)
-        return Memory(K, own, self.among, A, squares, holds, self.squared, self.state, self.places, self.random), base
+                    fill(self.kernel, rows, rows, self.K_slots[:size, :size])
+        row_in_slot = np.full(K.shape[1], -1, dtype=np.int64)
+        return Memory(
+            K, K_chunk, self.K_slots, A, k_ss, row_in_slot, self.sq_norms, self.state, self.places, self.random
+        ), base
 
     def _learn_here(
         self,
@@ -296,7 +298,7 @@ class BudgetedLearner:
             steps[i] = 0.0
             for o in np.flatnonzero(~np.isnan(y[i])):
                 moving = (eta, self.margin[o]) if norma else ()
-                step = rule.step(F[i, o], y[i, o], float(memory.own[i, i]), w[i], *rule.params, *moving)
+                step = rule.step(F[i, o], y[i, o], float(memory.K_chunk[i, i]), w[i], *rule.params, *moving)
                 steps[i, o] = step
                 self.counts += rule.signs and y[i, o] * F[i, o] <= 0, step != 0
                 if norma and norma.intercept:

@@ -34,12 +34,12 @@ def decide(
     w: NDArray[np.float64],
     bias: float,
     scores: NDArray[np.float64],
-    squared: NDArray[np.float64],
+    sq_norms: NDArray[np.float64],
     lengths: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """The perceptron's decisions on a chunk, one by one: the steps (b, outputs) it took, and the rows it erred on.
 
-    `scores` (outputs, b) are those of the guess before the chunk; they and `squared`, the outputs'
+    `scores` (outputs, b) are those of the guess before the chunk; they and `sq_norms`, the outputs'
     ‖v‖², are brought up to date. `lengths` are the rows' ‖φ(x)‖, where they are not alike.
     """
     b = len(x)
@@ -60,7 +60,7 @@ def decide(
                 K[:before] = old[:before]
             place[stop + needed] = np.arange(before, held)
             _fill_rows(kernel, x, stop + needed, K[before:held])
-        stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, squared)
+        stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, sq_norms)
         if stop == b:
             met = np.flatnonzero(place >= 0)  # only they can have erred
             return steps, met[steps[met].any(axis=1)]
@@ -95,14 +95,14 @@ class KernelPerceptronLearner:
     def __init__(self, kernel: Kernel, n_outputs: int, bias: float) -> None:
         self.kernel, self.n_outputs, self.bias = kernel, n_outputs, bias
         self.ledger, self.support = Ledger(), Support(n_outputs)
-        self.squared = np.zeros(n_outputs)  # ‖v‖² of each output
+        self.sq_norms = np.zeros(n_outputs)  # ‖v‖² of each output
         self.rounds = 0
         self.model: tuple[Any, Any] | None = None  # what the estimator last made of this state, and which it was
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
         self.support.change_outputs(output_map)
-        self.squared = self.squared @ np.abs(output_map)
+        self.sq_norms = self.sq_norms @ np.abs(output_map)
         self.ledger = self.ledger.remapped(output_map)
         self.n_outputs = output_map.shape[1]
 
@@ -113,10 +113,17 @@ class KernelPerceptronLearner:
 
     def savepoint(self) -> Any:
         """What `rollback` needs to undo all learning from now on."""
-        return self.n_outputs, self.rounds, self.squared.copy(), self.ledger, len(self.ledger), self.support.savepoint()
+        return (
+            self.n_outputs,
+            self.rounds,
+            self.sq_norms.copy(),
+            self.ledger,
+            len(self.ledger),
+            self.support.savepoint(),
+        )
 
     def rollback(self, savepoint: Any) -> None:
-        self.n_outputs, self.rounds, self.squared, self.ledger, count, support = savepoint
+        self.n_outputs, self.rounds, self.sq_norms, self.ledger, count, support = savepoint
         self.ledger.truncate(count)
         self.support.rollback(support)
 
@@ -153,7 +160,7 @@ class KernelPerceptronLearner:
             where = slice(start, start + CHUNK)
             part = x[where] if len(x) > CHUNK else x
             scores = np.ascontiguousarray(self.scores(part).T)
-            steps, erred = decide(self.kernel, part, y[where], w[where], self.bias, scores, self.squared)
+            steps, erred = decide(self.kernel, part, y[where], w[where], self.bias, scores, self.sq_norms)
             if len(erred):
                 new = part[erred] if len(erred) < len(part) else part
                 steps, rounds, which = steps[erred], self.rounds + 1 + erred, row_ids[where][erred]
@@ -172,6 +179,6 @@ class KernelPerceptronLearner:
             return
         steps = np.where(erred, y, 0.0)
         length = float(self.kernel._diag(x)[0]) + self.bias
-        self.squared += (2 * steps * f + steps * steps * length)[0]
+        self.sq_norms += (2 * steps * f + steps * steps * length)[0]
         self.ledger.add_one(steps, self.rounds, row_id)
         self.support.add(x, steps, steps * self.rounds, np.array([row_id]))

@@ -118,11 +118,11 @@ class KeptScoreEpochs:
         self.place = np.arange(self.n)  # which row of the data stands at a position,
         self._position = np.arange(self.n)  # and the reverse
         self.ledger = Ledger()
-        self.squared = np.zeros(self.n_outputs)
+        self.sq_norms = np.zeros(self.n_outputs)
         self.scores = np.zeros((self.n_outputs, self.n))
         self.rounds = self.epoch = 0
         self.complete = False
-        self._own: NDArray[np.float64] | None = None
+        self._self_values: NDArray[np.float64] | None = None
         most = min(self.n, STORE // row_bytes(self.rows) + PUSH + LATER)
         self._pending = UpdateBuffer(self.n_outputs, most)  # mistakes that some rows have not heard of,
         self._pushed = 0  # how many of them were pushed to the rows to come,
@@ -157,7 +157,7 @@ class KeptScoreEpochs:
         """A learner that goes on from here."""
         self._spare = None  # its memory is better used for the support
         online = KernelPerceptronLearner(self.kernel, self.n_outputs, self.bias)
-        online.ledger, online.squared, online.rounds = self.ledger, self.squared, self.rounds
+        online.ledger, online.sq_norms, online.rounds = self.ledger, self.sq_norms, self.rounds
         entries = self.ledger.entries
         row_ids, entry = np.unique(entries["row"], return_inverse=True)
         coef, moment = np.zeros((2, len(row_ids), self.n_outputs))
@@ -170,11 +170,11 @@ class KeptScoreEpochs:
             online.support.take(self._given[place[part]], coef[part], moment[part], row_ids[part])
         return online
 
-    def own(self) -> NDArray[np.float64]:
+    def self_values(self) -> NDArray[np.float64]:
         """k(x, x) of each row, by position, computed once; to be asked when the rows are in their order."""
-        if self._own is None:
-            self._own = self.kernel._diag(self.rows)
-        return self._own
+        if self._self_values is None:
+            self._self_values = self.kernel._diag(self.rows)
+        return self._self_values
 
     def _sort(self, order: NDArray[np.int64]) -> None:
         here = self._position[order]
@@ -183,8 +183,8 @@ class KeptScoreEpochs:
         self.y, self.w, self.row_ids = np.take(self.y, here, axis=0), self.w[here], self.row_ids[here]
         if self.epoch > 1:  # before it they are 0
             self.scores = np.take(self.scores, here, axis=1)
-        if self._own is not None:
-            self._own = self._own[here]
+        if self._self_values is not None:
+            self._self_values = self._self_values[here]
         self.place = order
         self._position[order] = np.arange(self.n)
 
@@ -203,8 +203,8 @@ class KeptScoreEpochs:
             self._visited[had] = int(positions[-1]) + 1
         lengths = None
         if self.epoch > 1:  # at first too many err to choose among them
-            lengths = np.sqrt(np.maximum(self.own()[where] + self.bias, TINY))
-        steps, erred = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.squared, lengths)
+            lengths = np.sqrt(np.maximum(self.self_values()[where] + self.bias, TINY))
+        steps, erred = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.sq_norms, lengths)
         who, steps, before = positions[erred], steps[erred], self.rounds + 1
         self.rounds += len(positions)
         if len(erred) == 0:

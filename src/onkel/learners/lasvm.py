@@ -183,12 +183,12 @@ class LasvmLearner:
         self, x: Rows, y: NDArray[np.float64], C: NDArray[np.float64], row_ids: NDArray, at: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         b = len(x)
-        own, log = np.empty((b, b), dtype=x.dtype), np.empty((b, 2), dtype=np.int64)
-        fill(self.kernel, x, x, own)
+        K_chunk, log = np.empty((b, b), dtype=x.dtype), np.empty((b, 2), dtype=np.int64)
+        fill(self.kernel, x, x, K_chunk)
         self.rows.fill(self.kernel, x, self.cache.values[:b])
         F, steps, position = np.zeros(y.shape), np.zeros(y.shape), np.zeros(4, dtype=np.int64)
         self.tally[2], self.cache.held[2] = 0, 0
-        state = self._state(own, log)
+        state = self._state(K_chunk, log)
         args = (*state, y, C, row_ids, at, position, F, steps, self.counts)
         try:
             while position[0] < b:
@@ -204,10 +204,10 @@ class LasvmLearner:
             self.rounds += seen
         return F
 
-    def _state(self, own: NDArray, log: NDArray[np.int64]) -> tuple[Any, ...]:
+    def _state(self, K_chunk: NDArray, log: NDArray[np.int64]) -> tuple[Any, ...]:
         cache, kept = self.cache, (self.kept, self.sizes, self.values, self.marks, self.zeros)
         rows = (cache.values, cache.held, cache.place, cache.area)
-        return self.tol, *rows, *kept, self.ends, self.level, self.tally, own, log
+        return self.tol, *rows, *kept, self.ends, self.level, self.tally, K_chunk, log
 
     def _pass(self, args: tuple[Any, ...], work: int) -> None:
         need = _native.lasvm_pass(*args, work)
@@ -263,10 +263,10 @@ class LasvmLearner:
             return True
         dtype = self.cache.values.dtype if self.cache.area else self.rows[np.zeros(1, dtype=np.int64)].dtype
         self._make_room(self.top, dtype)
-        own, log = np.empty((0, 0), dtype=dtype), np.empty((0, 2), dtype=np.int64)
+        K_chunk, log = np.empty((0, 0), dtype=dtype), np.empty((0, 2), dtype=np.int64)
         position, most = np.zeros(2, dtype=np.int64), STEPS * self.n_outputs
         self.tally[2], self.model = 0, None
-        state = self._state(own, log)
+        state = self._state(K_chunk, log)
         while position[0] < self.n_outputs and position[1] < most:
             need = _native.lasvm_finish(*state, position, WORK)
             if need >= 0:

@@ -39,12 +39,12 @@ class Memory:
     """
 
     K: NDArray  # (b, slots): kernel values of the chunk with the slots
-    own: NDArray  # (b, b): of the chunk with itself, on and below the diagonal; above it anything
-    among: NDArray | None  # (slots, slots): of the slots with themselves, where the policy needs them
+    K_chunk: NDArray  # (b, b): of the chunk with itself, on and below the diagonal; above it anything
+    K_slots: NDArray | None  # (slots, slots): of the slots with themselves, where the policy needs them
     A: NDArray[np.float64]  # (outputs, slots)
-    squares: NDArray[np.float64]  # (slots,): k(s, s)
-    holds: NDArray[np.int64]  # (slots,): which row of the chunk a slot has taken, else −1
-    squared: NDArray[np.float64]  # (outputs,): ‖f‖², where the policy keeps it
+    k_ss: NDArray[np.float64]  # (slots,): k(s, s)
+    row_in_slot: NDArray[np.int64]  # (slots,): which row of the chunk a slot has taken, else −1
+    sq_norms: NDArray[np.float64]  # (outputs,): ‖f‖², where the policy keeps it
     state: NDArray[np.float64]  # scale, spread, Q, M, φ
     places: NDArray[np.int64]  # how many slots are taken; the oldest of them once all are
     random: NDArray[np.uint64]  # the state of `draw`
@@ -67,20 +67,20 @@ class Memory:
 
     def scores_of(self, slot: int) -> NDArray[np.float64]:
         """(outputs,): f of a support vector, as it is now."""
-        assert self.among is not None
-        return self.scale * (self.A[:, : self.size] @ self.among[slot, : self.size].astype(np.float64))
+        assert self.K_slots is not None
+        return self.scale * (self.A[:, : self.size] @ self.K_slots[slot, : self.size].astype(np.float64))
 
     def put(self, slot: int, i: int, steps: NDArray[np.float64]) -> None:
         """Row i of the chunk moves into a slot."""
         if slot == self.size:
             self.places[0] += 1
         self.A[:, slot] = steps / self.scale
-        if self.among is not None:
-            self.among[slot, : self.size] = self.among[: self.size, slot] = self.K[i, : self.size]
-            self.among[slot, slot] = self.own[i, i]
-        self.K[i + 1 :, slot] = self.own[i + 1 :, i]
-        self.squares[slot] = self.own[i, i]
-        self.holds[slot] = i
+        if self.K_slots is not None:
+            self.K_slots[slot, : self.size] = self.K_slots[: self.size, slot] = self.K[i, : self.size]
+            self.K_slots[slot, slot] = self.K_chunk[i, i]
+        self.K[i + 1 :, slot] = self.K_chunk[i + 1 :, i]
+        self.k_ss[slot] = self.K_chunk[i, i]
+        self.row_in_slot[slot] = i
 
     def next_slot(self) -> int:
         """A free slot, or the oldest one's."""
@@ -204,14 +204,14 @@ class ShrinkByNorm(ShrinkThenForget):
     code = 4
 
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
-        (i, steps, f, *_), squared, B = new, memory.squared, memory.A.shape[1]
-        squared += 2 * steps * f + steps * steps * float(memory.own[i, i])
-        phi = min(float((B + 1) ** (-1 / (2 * (B + 1)))), forgetron_radius(B) / math.sqrt(squared.max()))
+        (i, steps, f, *_), sq_norms, B = new, memory.sq_norms, memory.A.shape[1]
+        sq_norms += 2 * steps * f + steps * steps * float(memory.K_chunk[i, i])
+        phi = min(float((B + 1) ** (-1 / (2 * (B + 1)))), forgetron_radius(B) / math.sqrt(sq_norms.max()))
         if memory.full:
             r = int(memory.places[1])
             alpha, after = memory.weights(r), memory.scores_of(r) + steps * float(memory.K[i, r])
-            squared -= 2 * alpha * after - alpha * alpha * memory.squares[r]
-        squared[:] = np.maximum(0.0, phi * phi * squared)
+            sq_norms -= 2 * alpha * after - alpha * alpha * memory.k_ss[r]
+        sq_norms[:] = np.maximum(0.0, phi * phi * sq_norms)
         return phi
 
 
@@ -231,8 +231,8 @@ class ReplaceCheapest(Policy):
         if not memory.full:
             memory.put(memory.size, i, steps)
             return
-        krx, kxx = memory.K[i].astype(np.float64), float(memory.own[i, i])
-        cost = (memory.A**2).sum(axis=0) * (memory.squares - krx * krx / kxx)
+        krx, kxx = memory.K[i].astype(np.float64), float(memory.K_chunk[i, i])
+        cost = (memory.A**2).sum(axis=0) * (memory.k_ss - krx * krx / kxx)
         r = int(cost.argmin())
         steps += memory.weights(r) * (krx[r] / kxx)
         memory.put(r, i, steps)

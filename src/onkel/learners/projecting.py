@@ -42,7 +42,7 @@ class Part:
     """Examples while they are learned: what is known of them, and what becomes of them."""
 
     K: NDArray  # (b, room): kernel values with the support
-    own: NDArray  # (b, b): with each other, on and below the diagonal; or (b, 1): with themselves
+    K_chunk: NDArray  # (b, b): with each other, on and below the diagonal; or (b, 1): with themselves
     Z: NDArray[np.float64]  # (b, room): their projections
     F: NDArray[np.float64]  # (b, outputs): scores before each was learned,
     steps: NDArray[np.float64]  # (b, outputs): and what was then learned
@@ -51,9 +51,9 @@ class Part:
     @classmethod
     def empty(cls, b: int, room: int, n_outputs: int, dtype: np.dtype, *, full: bool = False) -> Part:
         """`full`: none of them can become a support vector."""
-        own = np.empty((b, 1 if full else b), dtype)
+        K_chunk = np.empty((b, 1 if full else b), dtype)
         K, Z = np.empty((b, room), dtype), aligned_empty((b, room), np.float64)
-        return cls(K, own, Z, np.empty((b, n_outputs)), np.empty((b, n_outputs)), np.empty(b, dtype=np.int64))
+        return cls(K, K_chunk, Z, np.empty((b, n_outputs)), np.empty((b, n_outputs)), np.empty(b, dtype=np.int64))
 
     def fits(self, room: int, n_outputs: int, dtype: np.dtype) -> bool:
         return self.K.shape[1] == room and self.F.shape[1] == n_outputs and self.K.dtype == dtype
@@ -208,7 +208,7 @@ class ProjectingLearner:
             right = not self.aggressive and _native.all_right(part.K, self.alpha, y, part.F)
             verdict = NOTHING if right else IN_DOUBT
         if verdict == IN_DOUBT:
-            part.own[0, 0] = kxx
+            part.K_chunk[0, 0] = kxx
             self._pass(x, y, ONE, np.array([row_id]), part, 0)
             return
         self.rounds += 1
@@ -249,9 +249,9 @@ class ProjectingLearner:
         full = self.budget is not None and m >= self.budget
         part = Part.empty(b, len(self.L), self.n_outputs, x.dtype, full=full)
         if full:
-            part.own[:, 0] = self.kernel._diag(x)
+            part.K_chunk[:, 0] = self.kernel._diag(x)
         else:
-            fill_below(self.kernel, x, part.own)
+            fill_below(self.kernel, x, part.K_chunk)
         if m:  # Z Lᵀ = K, all rows at once
             assert self.slots.rows is not None
             fill(self.kernel, x, self.slots.rows, part.K[:, :m])
@@ -268,7 +268,7 @@ class ProjectingLearner:
         self._apply_deferred()
         # fmt: off
         learned = _native.project_pass(
-            *self._settings, p.K, p.own, p.Z, known,
+            *self._settings, p.K, p.K_chunk, p.Z, known,
             self.L, self.B, self.size, y, w, p.F, p.steps, p.added, self.counts,
         )
         # fmt: on

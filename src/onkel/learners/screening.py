@@ -26,7 +26,7 @@ class Inverse:
 
     def __init__(self) -> None:
         self.M = np.empty(0, dtype=np.float32)  # in panels, as cpp/engine.h says
-        self.squares = np.zeros(2)  # Σ M² and Σ L²
+        self.sq_norms = np.zeros(2)  # Σ M² and Σ L²
         self.norm = 0.0  # √Σ M²
         self.size = 0
         # while rounding in double is nothing beside that of a float, and a float holds M; and for coefficients
@@ -39,7 +39,7 @@ class Inverse:
         if len(self.M) < entries:
             old, self.M = self.M, aligned_zeros((entries,), np.float32)
             self.M[: len(old)] = old
-        _native.invert_rows(L, self.size, size, self.M, self.squares)
-        self.size, (self.norm, of_L) = size, np.sqrt(self.squares).tolist()
+        _native.invert_rows(L, self.size, size, self.M, self.sq_norms)
+        self.size, (self.norm, of_L) = size, np.sqrt(self.sq_norms).tolist()
         self.serves = self.norm * of_L < WELL_CONDITIONED and max(self.norm, of_L) < USUAL
         self.serves_alpha = self.serves and self.norm * of_L < BETTER_CONDITIONED

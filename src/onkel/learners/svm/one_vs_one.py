@@ -40,7 +40,7 @@ class PairProblems:
         sizes = np.array([len(m) for m in self.members])
         fits = (sizes.astype(float) ** 2).sum() * rows.dtype.itemsize <= block_bytes
         self._shares = len(classes) > 2 and fits and sizes.max() >= 2  # two classes share nothing
-        self._own: dict[int, tuple[Rows, NDArray]] = {}
+        self._class_grams: dict[int, tuple[Rows, NDArray]] = {}
         self._locks = [threading.Lock() for _ in classes]
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
@@ -83,12 +83,12 @@ class PairProblems:
 
     def _of_class(self, c: int) -> tuple[Rows, NDArray]:
         with self._locks[c]:
-            if c not in self._own:
+            if c not in self._class_grams:
                 rows = self.rows[self.members[c]]
                 K = np.empty((len(rows), len(rows)), dtype=rows.dtype)
                 fill(self.kernel, rows, rows, K)
-                self._own[c] = rows, K
-            return self._own[c]
+                self._class_grams[c] = rows, K
+            return self._class_grams[c]
 
     def coefficients(self, betas: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Of all rows, (k − 1, n), as scikit-learn has them: a row's in its pairs with the other classes, in order."""
