@@ -5,8 +5,8 @@
 namespace onkel { namespace bind {
 namespace {
 
-// A learner under a budget and the arrays of a chunk, bound once for many passes. Python knows it as Online32 and
-// Online64; it has nothing to do with the kernel perceptron for streams, which learns without a budget.
+// A learner under a budget and the arrays of a chunk, bound once for many passes. Python knows it as Budget32 and
+// Budget64; it has nothing to do with the kernel perceptron for streams, which learns without a budget.
 //   scalars: scale, spread, Q, M, shrink;   places: size, head;   settings: C, epsilon, eta, lambda, nu
 template <class T> struct BudgetLearner {
   onkel::Settings settings;
@@ -40,7 +40,7 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
       },
       "y"_a.noconvert(), "w"_a.noconvert(), "t"_a);
   m.def(
-      "online",
+      "budget",
       [](int rule, int policy, const std::vector<double>& s, bool root_schedule, bool intercept, Out2<T> K,
          In2<T> K_chunk, std::optional<Out2<T>> K_slots, Out2<double> coef, Out1<double> k_ss,
          Out1<int64_t> row_in_slot, std::optional<In2<double>> base, Out1<double> sq_norms, Out1<double> scalars,
@@ -51,9 +51,9 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
         return BudgetLearner<T>{settings, K, K_chunk, K_slots, coef, k_ss, row_in_slot, base, sq_norms, scalars, places,
                                 random, margin, offset, F, steps, counts};
       },
-      "rule"_a, "policy"_a, "settings"_a, "root_schedule"_a, "intercept"_a, "K"_a.noconvert(), "own"_a.noconvert(),
-      "among"_a.noconvert().none(), "A"_a.noconvert(), "squares"_a.noconvert(), "holds"_a.noconvert(),
-      "base"_a.noconvert().none(), "squared"_a.noconvert(), "numbers"_a.noconvert(), "places"_a.noconvert(),
+      "rule"_a, "policy"_a, "settings"_a, "root_schedule"_a, "intercept"_a, "K"_a.noconvert(), "K_chunk"_a.noconvert(),
+      "K_slots"_a.noconvert().none(), "A"_a.noconvert(), "k_ss"_a.noconvert(), "row_in_slot"_a.noconvert(),
+      "base"_a.noconvert().none(), "sq_norms"_a.noconvert(), "state"_a.noconvert(), "places"_a.noconvert(),
       "random"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "F"_a.noconvert(),
       "steps"_a.noconvert(), "counts"_a.noconvert());
 }
@@ -61,8 +61,8 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_budget(nb::module_& m) {
-  bind_learner<float>(m, "Online32");
-  bind_learner<double>(m, "Online64");
+  bind_learner<float>(m, "Budget32");
+  bind_learner<double>(m, "Budget64");
 }
 
 }}  // namespace onkel::bind

@@ -15,7 +15,7 @@ template <class T> void bind_passes(nb::module_& m) {
                                       w.data(), bias, F.data(), steps.data(), sq_norms.data());
       },
       "K"_a.noconvert(), "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "w"_a.noconvert(), "bias"_a,
-      "F"_a.noconvert(), "steps"_a.noconvert(), "squared"_a.noconvert());
+      "F"_a.noconvert(), "steps"_a.noconvert(), "sq_norms"_a.noconvert());
   m.def(
       "primal_pass",
       [](In1<T> data, std::optional<Indptr> indptr, std::optional<Indices> indices, In2<int8_t> y, In1<double> w,
@@ -48,7 +48,7 @@ template <class T> void bind_passes(nb::module_& m) {
                     weight.data(), int64_t(step.shape(0)), start.data(), int64_t(start.shape(0)), bias, sums.data(),
                     out.data());
       },
-      "K"_a.noconvert(), "support"_a.noconvert(), "machine"_a.noconvert(), "step"_a.noconvert(),
+      "K"_a.noconvert(), "support"_a.noconvert(), "output"_a.noconvert(), "step"_a.noconvert(),
       "weight"_a.noconvert(), "start"_a.noconvert(), "bias"_a, "out"_a.noconvert());
 }
 

@@ -10,7 +10,7 @@ namespace onkel { namespace bind {
 namespace {
 
 // The screening (screen.h) of one example after another, whose kernel values the caller writes into K. Python knows it
-// as Judge32 and Judge64.
+// as Screen32 and Screen64.
 template <class T> struct Screen {
   onkel::Projection p;
   In2<T> K;
@@ -70,7 +70,7 @@ template <class T> void bind_projection(nb::module_& m) {
       },
       "K"_a.noconvert(), "A"_a.noconvert(), "y"_a.noconvert(), "F"_a.noconvert());
   m.def(
-      "judge",
+      "screen",
       [](double eta, int64_t budget, bool aggressive, bool kol, In2<T> K, int64_t size, In1<float> L_inv, double norm,
          In2<double> beta, std::optional<Out2<double>> deferred, Out1<double> error_bound, Out2<double> F,
          Out2<double> steps, Out1<int64_t> counts) {
@@ -78,7 +78,7 @@ template <class T> void bind_projection(nb::module_& m) {
                          error_bound, F, steps, counts};
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,
-      "B"_a.noconvert(), "waiting"_a.noconvert().none(), "behind"_a.noconvert(), "F"_a.noconvert(),
+      "B"_a.noconvert(), "deferred"_a.noconvert().none(), "error_bound"_a.noconvert(), "F"_a.noconvert(),
       "steps"_a.noconvert(), "counts"_a.noconvert());
   m.def(
       "project_pass",
@@ -92,7 +92,7 @@ template <class T> void bind_projection(nb::module_& m) {
                                    L.data(), beta.data(), size.data(), y.data(), w.data(), F.data(), steps.data(),
                                    added.data(), counts.data());
       },
-      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "own"_a.noconvert(),
+      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "K_chunk"_a.noconvert(),
       "Z"_a.noconvert(), "known"_a, "L"_a.noconvert(), "B"_a.noconvert(), "size"_a.noconvert(), "y"_a.noconvert(),
       "w"_a.noconvert(), "F"_a.noconvert(), "steps"_a.noconvert(), "added"_a.noconvert(), "counts"_a.noconvert());
 }
@@ -100,8 +100,8 @@ template <class T> void bind_projection(nb::module_& m) {
 }  // namespace
 
 void bind_projectron(nb::module_& m) {
-  bind_screen<float>(m, "Judge32");
-  bind_screen<double>(m, "Judge64");
+  bind_screen<float>(m, "Screen32");
+  bind_screen<double>(m, "Screen64");
   bind_projection<float>(m);
   bind_projection<double>(m);
   m.def(
@@ -118,13 +118,13 @@ void bind_projectron(nb::module_& m) {
         const nb::gil_scoped_release released;
         onkel::invert_rows(L.data(), int64_t(L.shape(1)), first, last, L_inv.data(), sq_norms.data());
       },
-      "L"_a.noconvert(), "first"_a, "last"_a, "M"_a.noconvert(), "squares"_a.noconvert());
+      "L"_a.noconvert(), "first"_a, "last"_a, "M"_a.noconvert(), "sq_norms"_a.noconvert());
   m.def(
-      "settle",
+      "apply_deferred",
       [](In2<double> L, int64_t size, In2<double> deferred, Out2<double> beta) {
         onkel::apply_deferred(L.data(), int64_t(L.shape(1)), size, deferred.data(), beta.data());
       },
-      "L"_a.noconvert(), "size"_a, "waiting"_a.noconvert(), "B"_a.noconvert());
+      "L"_a.noconvert(), "size"_a, "deferred"_a.noconvert(), "B"_a.noconvert());
 }
 
 }}  // namespace onkel::bind

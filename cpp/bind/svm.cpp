@@ -72,8 +72,8 @@ template <class T> void bind_lasvm(nb::module_& m) {
       },
       "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),
       "sizes"_a.noconvert(), "values"_a.noconvert(), "marks"_a.noconvert(), "zeros"_a.noconvert(), "ends"_a.noconvert(),
-      "level"_a.noconvert(), "tally"_a.noconvert(), "own"_a.noconvert(), "log"_a.noconvert(), "y"_a.noconvert(),
-      "C"_a.noconvert(), "number"_a.noconvert(), "at"_a.noconvert(), "position"_a.noconvert(), "F"_a.noconvert(),
+      "level"_a.noconvert(), "tally"_a.noconvert(), "K_chunk"_a.noconvert(), "log"_a.noconvert(), "y"_a.noconvert(),
+      "C"_a.noconvert(), "row_ids"_a.noconvert(), "at"_a.noconvert(), "position"_a.noconvert(), "F"_a.noconvert(),
       "steps"_a.noconvert(), "counts"_a.noconvert(), "work"_a);
   m.def(
       "lasvm_finish",
@@ -88,10 +88,10 @@ template <class T> void bind_lasvm(nb::module_& m) {
       },
       "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),
       "sizes"_a.noconvert(), "values"_a.noconvert(), "marks"_a.noconvert(), "zeros"_a.noconvert(), "ends"_a.noconvert(),
-      "level"_a.noconvert(), "tally"_a.noconvert(), "own"_a.noconvert(), "log"_a.noconvert(), "position"_a.noconvert(),
+      "level"_a.noconvert(), "tally"_a.noconvert(), "K_chunk"_a.noconvert(), "log"_a.noconvert(), "position"_a.noconvert(),
       "work"_a);
   m.def(
-      "lasvm_settle",
+      "lasvm_end_chunk",
       [](double tau, Out2<T> rows, Out2<int64_t> held, Out1<int64_t> place, int64_t area, Out2<int64_t> kept,
          Out2<double> sizes, Out3<double> values, Out3<int8_t> marks, Out2<int64_t> zeros, Out2<int64_t> ends,
          Out2<double> level, Out1<int64_t> tally, In2<T> K_chunk, Out2<int64_t> log, int64_t places, int threads) {
@@ -102,7 +102,7 @@ template <class T> void bind_lasvm(nb::module_& m) {
       },
       "tau"_a, "rows"_a.noconvert(), "held"_a.noconvert(), "place"_a.noconvert(), "area"_a, "kept"_a.noconvert(),
       "sizes"_a.noconvert(), "values"_a.noconvert(), "marks"_a.noconvert(), "zeros"_a.noconvert(), "ends"_a.noconvert(),
-      "level"_a.noconvert(), "tally"_a.noconvert(), "own"_a.noconvert(), "log"_a.noconvert(), "places"_a, "threads"_a);
+      "level"_a.noconvert(), "tally"_a.noconvert(), "K_chunk"_a.noconvert(), "log"_a.noconvert(), "places"_a, "threads"_a);
 }
 
 }  // namespace

@@ -942,7 +942,7 @@ def test_where_there_is_no_theorem_the_certificate_says_why(cls):
     X, y = data(cls)
     for machine in (new(cls).fit(X, y), new(cls).partial_fit(X, y), new(cls).learn_one(X[0], 1)):
         seen = machine.certificate_
-        assert (seen.bound, seen.form, seen.row_in_slot) == (None, None, None)
+        assert (seen.bound, seen.form, seen.holds) == (None, None, None)
         assert seen.mistakes == machine.n_mistakes_
         assert UNCERTIFIED[cls] in seen.reason
         assert str(seen).startswith("no certificate: ")
@@ -965,7 +965,7 @@ def test_a_certificate_is_there_after_a_fit_and_not_after_learning_online(name):
     X[:, 0] += 4.0 * y  # far apart
     machine = clone(CERTIFIED[name]).fit(X, y)
     seen = machine.certificate_
-    assert seen.row_in_slot
+    assert seen.holds
     assert seen.mistakes == machine.n_mistakes_ <= seen.bound
     assert str(seen).startswith("certified: ")
     assert pickle.loads(pickle.dumps(machine)).certificate_ == seen
@@ -1055,7 +1055,7 @@ RULES = {
     "NORMA, nu": (Rule(rules.soft_margin), MOVING),
     "NORMA, epsilon": (Rule(rules.epsilon_insensitive, signs=False), NORMA),
     "NORMA, epsilon and nu": (Rule(rules.epsilon_insensitive, signs=False), MOVING),
-    "NORMA, squared": (Rule(rules.sq_norms, signs=False), NORMA),
+    "NORMA, squared": (Rule(rules.squared, signs=False), NORMA),
     "NORMA, huber": (Rule(rules.huber, signs=False), NORMA),
     "NORMA, novelty": (Rule(rules.novelty, signs=False), MOVING),
 }

@@ -497,7 +497,7 @@ def test_a_precomputed_matrix_that_was_found_valid_has_a_certificate():
     expected = KernelPerceptron(RBF(gamma=1.0), random_state=0, max_iter=100).fit(X, y).certificate_
     seen = machine.certificate_
     assert machine.converged_
-    assert (seen.mistakes, seen.form, seen.row_in_slot) == (expected.mistakes, expected.form, True)
+    assert (seen.mistakes, seen.form, seen.holds) == (expected.mistakes, expected.form, True)
     assert seen.bound == pytest.approx(expected.bound, rel=1e-9)
     assert seen.mistakes <= seen.bound < machine.n_rounds_
     assert pickle.loads(pickle.dumps(machine)).certificate_ == seen
@@ -874,7 +874,7 @@ def test_a_fit_that_is_interrupted_keeps_the_chunks_before(monkeypatch):
     assert machine.n_rounds_ == 16
     np.testing.assert_array_equal(machine.predict(X), expected.predict(X))
     np.testing.assert_allclose(machine.decision_function(X), expected.decision_function(X), rtol=1e-12)
-    assert not machine.certificate_.row_in_slot
+    assert not machine.certificate_.holds
     machine.fit(X, y)  # and a new fit is a new one
     np.testing.assert_array_equal(machine.mistakes_, KernelPerceptron(**options).fit(X, y).mistakes_)
 
@@ -918,7 +918,7 @@ def test_an_interrupt_in_a_later_epoch_certifies_nothing_that_is_not_so(monkeypa
                 break
         assert machine.n_iter_ > 1
         sure = np.where(y == 1, 1, -1) * machine.decision_function(X)
-        if machine.certificate_.row_in_slot:
+        if machine.certificate_.holds:
             assert sure.min() > 0, call
             assert machine.certificate_.margins[0] == pytest.approx(
                 sure.min() / np.sqrt(machine._learner.sq_norms[0]), rel=1e-6
@@ -1267,7 +1267,7 @@ def test_a_certificate_is_there_after_a_fit_and_advice_after_learning_online():
     machine = KernelPerceptron(RBF(gamma=1.0), random_state=0, max_iter=100).fit(X, y)
     certificate = machine.certificate_
     assert machine.converged_
-    assert certificate.row_in_slot
+    assert certificate.holds
     assert certificate.mistakes == machine.n_mistakes_ <= certificate.bound
     advice = r"certificate_ is there after fit; .*use onkel\.bounds\.certificate\(estimator, X, y\)"
     machine.partial_fit(X, 1 - y)
@@ -1294,7 +1294,7 @@ def test_one_epoch_leaves_no_certificate_since_later_mistakes_were_not_told_to_e
     X, y = rings()
     machine = KernelPerceptron(RBF(gamma=1.0), random_state=0, max_iter=1).fit(X, y)
     seen = machine.certificate_
-    assert (seen.mistakes, seen.bound, seen.row_in_slot) == (machine.n_mistakes_, None, None)
+    assert (seen.mistakes, seen.bound, seen.holds) == (machine.n_mistakes_, None, None)
     assert "no separator found in 1 epoch" in seen.reason
     assert "onkel.bounds.certificate(estimator, X, y)" in seen.reason
 

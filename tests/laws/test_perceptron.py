@@ -310,7 +310,7 @@ def test_the_gaussian_kernel_separates_distinct_points(seed):
     machine = KernelPerceptron(RBF(gamma=2.0), max_iter=100, hypothesis="last", random_state=0).fit(X, y)
     assert machine.converged_
     np.testing.assert_array_equal(machine.predict(X), y)
-    assert machine.certificate_.row_in_slot
+    assert machine.certificate_.holds
 
 
 # ---------------------------------------------------------------- classes that come late

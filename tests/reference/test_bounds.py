@@ -93,7 +93,7 @@ def test_the_orthogonal_sequence_attains_the_bound(radius_sq):
         assert seen.mistakes == n
         assert seen.bound == pytest.approx(n, rel=1e-12)
         assert seen.form == "separable"
-        assert seen.row_in_slot
+        assert seen.holds
         exact.append(seen.mistakes <= seen.bound)
     assert not all(exact)
 
@@ -114,12 +114,12 @@ def test_the_margin_of_an_svc_with_free_bias_gives_a_false_bound():
     )
     assert false.radius_sq / false.margin**2 == pytest.approx(3.5, rel=1e-3)
     assert false.bound <= 3.51
-    assert false.row_in_slot is False
+    assert false.holds is False
     assert str(false).startswith("NOT certified: 8 mistakes in 1 epoch, at most 3.5")
     true = bounds.certificate(model, X, y)
     assert true.margin == pytest.approx(1 / math.sqrt(8))
     assert true.bound == pytest.approx(8.0)
-    assert true.row_in_slot
+    assert true.holds
 
 
 # ---------------------------------------------------------------- the forms with slack
@@ -203,13 +203,13 @@ def test_without_the_factor_for_the_weights_the_bound_would_be_false():
     }
     margins = (y * (X @ [1.0, 2.0]))[:, None]
     false = bounds.certify(margins=margins, comparator="the bisector", **run)
-    assert (false.form, false.row_in_slot) == ("separable", False)
+    assert (false.form, false.holds) == ("separable", False)
     assert false.bound == pytest.approx(5.0)
     true = bounds.certify(margins=margins, comparator="the bisector", weight_ratio=100.0, **run)
-    assert true.row_in_slot
+    assert true.holds
     seen = bounds.certificate(model, X, y)
     assert seen.weight_ratio == pytest.approx(100.0)
-    assert seen.row_in_slot
+    assert seen.holds
 
 
 # ---------------------------------------------------------------- comparators

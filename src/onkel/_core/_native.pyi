@@ -77,7 +77,7 @@ def perceptron_pass(
     bias: float,
     F: NDArray,
     steps: NDArray,
-    squared: NDArray,
+    sq_norms: NDArray,
 ) -> int: ...
 def primal_pass(
     data: NDArray,
@@ -105,26 +105,26 @@ def vote(
 ) -> None: ...
 
 # A learner under a budget, and the arrays of a chunk: cpp/learn/budget.h
-class Online32:
+class Budget32:
     def learn(self, y: NDArray, w: NDArray, t: int) -> int: ...
 
-class Online64(Online32): ...
+class Budget64(Budget32): ...
 
-def online(
+def budget(
     rule: int,
     policy: int,
     settings: Sequence[float],
     root_schedule: bool,
     intercept: bool,
     K: NDArray,
-    own: NDArray,
-    among: NDArray | None,
+    K_chunk: NDArray,
+    K_slots: NDArray | None,
     A: NDArray,
-    squares: NDArray,
-    holds: NDArray,
+    k_ss: NDArray,
+    row_in_slot: NDArray,
     base: NDArray | None,
-    squared: NDArray,
-    numbers: NDArray,
+    sq_norms: NDArray,
+    state: NDArray,
     places: NDArray,
     random: NDArray,
     margin: NDArray,
@@ -132,7 +132,7 @@ def online(
     F: NDArray,
     steps: NDArray,
     counts: NDArray,
-) -> Online32: ...
+) -> Budget32: ...
 def smo(
     K: NDArray,
     size: int,
@@ -148,14 +148,14 @@ def project_rows(L: NDArray, size: int, K: NDArray, Z: NDArray, threads: int) ->
 def all_right(K: NDArray, A: NDArray, y: NDArray, F: NDArray) -> bool: ...
 
 # The screening of single examples for the Projectron: cpp/learn/screen.h
-class Judge32:
+class Screen32:
     def by_projection(self, kxx: float, y: NDArray) -> int: ...
     def by_coefficients(self, kxx: float, y: NDArray) -> int: ...
     def score(self, K: NDArray, kxx: float) -> float: ...
 
-class Judge64(Judge32): ...
+class Screen64(Screen32): ...
 
-def judge(
+def screen(
     eta: float,
     budget: int,
     aggressive: bool,
@@ -165,21 +165,21 @@ def judge(
     M: NDArray,
     norm: float,
     B: NDArray,
-    waiting: NDArray | None,
-    behind: NDArray,
+    deferred: NDArray | None,
+    error_bound: NDArray,
     F: NDArray,
     steps: NDArray,
     counts: NDArray,
-) -> Judge32: ...
-def settle(L: NDArray, size: int, waiting: NDArray, B: NDArray) -> None: ...
-def invert_rows(L: NDArray, first: int, last: int, M: NDArray, squares: NDArray) -> None: ...
+) -> Screen32: ...
+def apply_deferred(L: NDArray, size: int, deferred: NDArray, B: NDArray) -> None: ...
+def invert_rows(L: NDArray, first: int, last: int, M: NDArray, sq_norms: NDArray) -> None: ...
 def project_pass(
     eta: float,
     budget: int,
     aggressive: bool,
     kol: bool,
     K: NDArray,
-    own: NDArray,
+    K_chunk: NDArray,
     Z: NDArray,
     known: int,
     L: NDArray,
@@ -195,11 +195,11 @@ def project_pass(
 def coefficients(L: NDArray, B: NDArray, A: NDArray) -> None: ...
 
 # The state (cpp/learn/lasvm.h) comes first: tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends,
-# level, tally, own, log; then y, C, number, at, position, F, steps, counts, work
+# level, tally, K_chunk, log; then y, C, row_ids, at, position, F, steps, counts, work
 def lasvm_pass(*args: NDArray | float) -> int: ...
 
 # … position, work
 def lasvm_finish(*args: NDArray | float) -> int: ...
 
 # … places, threads
-def lasvm_settle(*args: NDArray | float) -> None: ...
+def lasvm_end_chunk(*args: NDArray | float) -> None: ...

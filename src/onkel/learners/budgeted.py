@@ -39,7 +39,7 @@ class One(NamedTuple):
 
     memory: Memory
     steps: NDArray[np.float64]
-    native: _native.Online32
+    native: _native.Budget32
 
 
 class BudgetedLearner:
@@ -238,13 +238,13 @@ class BudgetedLearner:
         base: NDArray[np.float64] | None,
         F: NDArray[np.float64],
         steps: NDArray[np.float64],
-    ) -> _native.Online32:
+    ) -> _native.Budget32:
         """The learner and its examples as the core takes them, for as long as the arrays are these."""
         assert self._settings is not None
         rule, policy, parameters, root_schedule, intercept = self._settings
         m = memory
         # fmt: off
-        return _native.online(
+        return _native.budget(
             rule, policy, parameters, root_schedule, intercept,
             m.K, m.K_chunk, m.K_slots, m.A, m.k_ss, m.row_in_slot, base,
             m.sq_norms, m.state, m.places, m.random, self.margin, self.offset, F, steps, self.counts,

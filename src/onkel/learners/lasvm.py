@@ -226,7 +226,7 @@ class LasvmLearner:
         if position[2] > 0:  # an error, or a second Ctrl-C: the example stays as it is now, where a output keeps it
             position[0] += 1
             self._release(int(position[3]))
-        _native.lasvm_settle(*state, cache.open, thread_count())
+        _native.lasvm_end_chunk(*state, cache.open, thread_count())
         brought = log[: tally[2]][::-1]
         if len(brought):
             slots, last = np.unique(brought[:, 1], return_index=True)  # the last that took each slot

@@ -7,7 +7,7 @@ error of L Lᵀ is that of one factorisation, however long the run. The coeffici
 α = L⁻ᵀ β, are worked out when they are asked for.
 
 An example that comes alone is first judged without its projection, by L⁻¹ in single precision or by α, and
-projected where that leaves a doubt; the steps of mistakes wait for each other until then (cpp/judge.h).
+projected where that leaves a doubt; the steps of mistakes wait for each other until then (cpp/learn/screen.h).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from onkel.kernels.tiles import fill, fill_below
 from onkel.learners.budgeted import CHUNK
 from onkel.learners.learner import ONE, as_targets, in_parts, parts_of
 from onkel.learners.ledger import Window
-from onkel.learners.screening import IN_DOUBT, NOTHING, WAITS, Inverse
+from onkel.learners.screening import DEFERRED, NO_UPDATE, UNDECIDED, Inverse
 from onkel.learners.slots import Slots
 
 __all__ = ["ProjectingLearner"]
 
 # Twice the multiply-adds of a substitution below which a second thread costs more than it brings.
 SMALL_SOLVE = 1 << 21
-JUDGED_FROM = 128  # support vectors: a projection on fewer costs no more than a verdict
+SCREENED_FROM = 128  # support vectors: a projection on fewer costs no more than a verdict
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -80,10 +80,10 @@ class ProjectingLearner:
         self._alpha: NDArray[np.float64] | None = None
         self._one: Part | None = None  # room for one example
         self._inverse: Inverse | None = None  # of L, where single examples are judged
-        self._judge: _native.Judge32 | None = None  # of the state as it is
+        self._screen: _native.Screen32 | None = None  # of the state as it is
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_one": None, "_inverse": None, "_judge": None}
+        return vars(self) | {"_one": None, "_inverse": None, "_screen": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -114,12 +114,12 @@ class ProjectingLearner:
         if self.deferred is None or not self.deferred[0].any():
             return self.B
         B = self.B.copy()
-        _native.settle(self.L, len(self), self.deferred, B)
+        _native.apply_deferred(self.L, len(self), self.deferred, B)
         return B
 
     def _apply_deferred(self) -> None:
         """Gives β the steps that wait."""
-        self._judge = None
+        self._screen = None
         if self.deferred is not None:
             self.B, self.deferred, self.error_bound = self._beta(), None, np.zeros(2)
 
@@ -141,12 +141,12 @@ class ProjectingLearner:
     def scores(self, x: Rows) -> NDArray[np.float64]:
         """(n, outputs); that of one example in single precision where steps wait and its sign is clear."""
         out = np.zeros((len(x), self.n_outputs))
-        judge = self._judge
-        if judge is not None and len(x) == 1 and self._alpha is None and not self.aggressive:
+        screen = self._screen
+        if screen is not None and len(x) == 1 and self._alpha is None and not self.aggressive:
             assert self.slots.rows is not None
             values = np.empty((1, len(self)), dtype=x.dtype)
             self.kernel._gram_one(x, self.slots.rows, values)
-            score = judge.score(values, float(self.kernel._diag(x)[0]))
+            score = screen.score(values, float(self.kernel._diag(x)[0]))
             if not math.isnan(score):
                 out[0, 0] = score
                 return out
@@ -175,7 +175,7 @@ class ProjectingLearner:
 
     def rollback(self, savepoint: Any) -> None:
         vars(self).update(savepoint)
-        self._inverse = self._judge = None  # it may have followed L further
+        self._inverse = self._screen = None  # it may have followed L further
 
     def end_epoch(self) -> None:
         """Nothing to merge: a row that is met again is in the span of the support."""
@@ -193,30 +193,30 @@ class ProjectingLearner:
 
         It is projected only where there may be something to learn.
         """
-        judge, m = self._judge, len(self)
-        if judge is None:
-            judge = self._prepare(m, x.dtype)
+        screen, m = self._screen, len(self)
+        if screen is None:
+            screen = self._prepare(m, x.dtype)
         part = self._one
         assert part is not None
         if m:
             assert self.slots.rows is not None
             self.kernel._gram_one(x, self.slots.rows, part.K)
         kxx = float(self.kernel._diag(x)[0])
-        if judge is not None:
-            verdict = judge.by_projection(kxx, y) if self.aggressive else judge.by_coefficients(kxx, y)
+        if screen is not None:
+            verdict = screen.by_projection(kxx, y) if self.aggressive else screen.by_coefficients(kxx, y)
         else:
             right = not self.aggressive and _native.all_right(part.K, self.alpha, y, part.F)
-            verdict = NOTHING if right else IN_DOUBT
-        if verdict == IN_DOUBT:
+            verdict = NO_UPDATE if right else UNDECIDED
+        if verdict == UNDECIDED:
             part.K_chunk[0, 0] = kxx
             self._pass(x, y, ONE, np.array([row_id]), part, 0)
             return
         self.rounds += 1
-        if verdict == WAITS:
+        if verdict == DEFERRED:
             self._alpha = None
             self.ledger.add_one(part.steps, self.rounds, row_id)
 
-    def _prepare(self, m: int, dtype: np.dtype) -> _native.Judge32 | None:
+    def _prepare(self, m: int, dtype: np.dtype) -> _native.Screen32 | None:
         """Room for one example, and what judges it without its projection, unless that leaves a doubt."""
         if m == len(self.L):
             self._make_room(m + 1)
@@ -224,7 +224,7 @@ class ProjectingLearner:
         if part is None or not part.fits(len(self.L), self.n_outputs, dtype):
             part = self._one = Part.empty(1, len(self.L), self.n_outputs, dtype)
         by_alpha = not self.aggressive
-        if m < JUDGED_FROM or (by_alpha and not (self.projects and self.n_outputs == 1 and self.kernel.is_psd)):
+        if m < SCREENED_FROM or (by_alpha and not (self.projects and self.n_outputs == 1 and self.kernel.is_psd)):
             return None
         if inverse is None:
             inverse = self._inverse = Inverse()
@@ -236,12 +236,12 @@ class ProjectingLearner:
             self.deferred = np.zeros((2, len(self.L)))
             self.deferred[1, :m] = self.alpha[0] if by_alpha else self.B[0, :m]
         # fmt: off
-        self._judge = _native.judge(
+        self._screen = _native.screen(
             *self._settings, part.K, m, inverse.M, inverse.norm,
             self.B, self.deferred, self.error_bound, part.F, part.steps, self.counts,
         )
         # fmt: on
-        return self._judge
+        return self._screen
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray) -> NDArray[np.float64]:
         b, m = len(x), len(self)

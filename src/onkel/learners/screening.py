@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from onkel._core import _native, aligned_zeros
 
-__all__ = ["IN_DOUBT", "NOTHING", "WAITS", "Inverse"]
+__all__ = ["DEFERRED", "NO_UPDATE", "UNDECIDED", "Inverse"]
 
 WELL_CONDITIONED, USUAL = 1e6, 1e15  # ‖L‖ ‖L⁻¹‖, and numbers, up to which single precision serves
 
@@ -15,7 +15,7 @@ WELL_CONDITIONED, USUAL = 1e6, 1e15  # ‖L‖ ‖L⁻¹‖, and numbers, up to 
 BETTER_CONDITIONED = 1e4  # so that a projection is not much longer than what is projected, rounding or not
 
 
-IN_DOUBT, NOTHING, WAITS = 0, 1, 2  # verdicts of cpp/judge.h
+UNDECIDED, NO_UPDATE, DEFERRED = 0, 1, 2  # verdicts of cpp/learn/screen.h
 
 
 PANEL = 16  # rows of a triangle that lie side by side: kTriangle of cpp/engine.h

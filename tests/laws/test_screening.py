@@ -17,7 +17,7 @@ from onkel import Projectron
 from onkel._core import _native, aligned, simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, prepare
 from onkel.learners import projecting
-from onkel.learners.projecting import IN_DOUBT, NO_LIMIT, NOTHING, WAITS, ProjectingLearner
+from onkel.learners.projecting import DEFERRED, NO_LIMIT, NO_UPDATE, UNDECIDED, ProjectingLearner
 from onkel.learners.screening import Inverse
 
 UNIT = 2.0**-24  # of rounding in single precision
@@ -50,8 +50,8 @@ def judged(settings, L, inverse, k, kxx, B, y, dtype=np.float64, waiting=None, b
     K[0, : len(k)], all_B[:, : len(k)] = k, B
     F, steps, counts = np.empty((1, c)), np.empty((1, c)), np.zeros(2, dtype=np.int64)
     behind = np.zeros(2) if behind is None else behind
-    judge = _native.judge(*settings, K, len(k), inverse.M, inverse.norm, all_B, waiting, behind, F, steps, counts)
-    verdict = getattr(judge, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c))
+    screen = _native.screen(*settings, K, len(k), inverse.M, inverse.norm, all_B, waiting, behind, F, steps, counts)
+    verdict = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c))
     return verdict, F[0], steps[0], counts
 
 
@@ -85,7 +85,7 @@ def test_an_estimate_is_as_near_as_it_says(target, dtype, m):
         verdict, z, _, _ = judged((0.1, NO_LIMIT, True, False), L, inverse, k, kxx, np.eye(m), np.full(m, np.nan))
     exact = np.linalg.solve(L[:m, :m], k)
     M = np.linalg.inv(L[:m, :m])
-    assert verdict == NOTHING
+    assert verdict == NO_UPDATE
     assert inverse.norm == pytest.approx(np.linalg.norm(M), rel=1e-9)
     doubt = doubt_of(inverse, k)
     assert np.linalg.norm(z - exact) <= 0.5 * doubt
@@ -102,7 +102,7 @@ def test_an_inverse_that_follows_row_by_row_is_the_one_made_at_once(seed, m, fir
         if size > parts.size:
             parts.follow(L, size)
     np.testing.assert_array_equal(parts.M, whole.M)
-    np.testing.assert_allclose(parts.k_ss, whole.k_ss, rtol=1e-13)
+    np.testing.assert_allclose(parts.sq_norms, whole.sq_norms, rtol=1e-13)
 
 
 # ---------------------------------------------------------------- verdicts
@@ -148,14 +148,14 @@ def test_a_verdict_is_never_wrong(target, dtype, seed, m, c, eta, budget, what, 
     with simd(target):
         verdict, F, steps, counts = judged(settings, L, inverse, k, kxx, B, y, dtype, waiting, behind)
         exact, taken, added = projected(settings, L, k, kxx, B, y, dtype)
-    if verdict == IN_DOUBT:
+    if verdict == UNDECIDED:
         return
     np.testing.assert_allclose(F, exact, atol=1e-3 * (1 + np.abs(B).max()))
     np.testing.assert_array_equal(steps, taken)
     assert not added
-    assert (verdict == WAITS) == bool(taken.any())
+    assert (verdict == DEFERRED) == bool(taken.any())
     assert counts.tolist() == [np.count_nonzero(taken)] * 2
-    if verdict == WAITS:
+    if verdict == DEFERRED:
         np.testing.assert_array_equal(waiting[0, :m], steps[0] * k)
         assert behind[0] == pytest.approx(doubt_of(inverse, k), rel=1e-5)
         assert np.linalg.norm(waiting[1, :m] - (B[0] + steps[0] * z)) <= behind[0]
@@ -176,7 +176,7 @@ def test_scores_within_the_doubt_of_zero_are_in_doubt(target, seed, m, sign, sha
     with simd(target):
         full = (0.1, m, False, True)
         verdict, *_ = judged(full, L, inverse, k, kxx, waiting[1:, :m], [1.0], waiting=waiting)
-    assert verdict == (IN_DOUBT if not clear else NOTHING if sign > 0 else WAITS)
+    assert verdict == (UNDECIDED if not clear else NO_UPDATE if sign > 0 else DEFERRED)
 
 
 @every_target
@@ -195,8 +195,8 @@ def test_what_is_behind_counts_as_doubt(target, seed, m, margin):
             verdict, *_ = judged(
                 full, L, inverse, k, kxx, B, [1.0], waiting=waiting.copy(), behind=np.array([distance, 0.0])
             )
-        assert (verdict != IN_DOUBT) == clear
-        assert not clear or verdict == (NOTHING if margin > 0 else WAITS)
+        assert (verdict != UNDECIDED) == clear
+        assert not clear or verdict == (NO_UPDATE if margin > 0 else DEFERRED)
 
 
 # ---------------------------------------------------------------- verdicts by the coefficients
@@ -228,17 +228,17 @@ def test_a_verdict_by_the_coefficients_is_never_wrong(target, dtype, seed, m, et
         found = judged(settings, L, inverse, k, kxx, B[None], [y], dtype, waiting, behind, by="coefficients")
         exact, taken, added = projected(settings, L, k, kxx, B[None], [y], dtype)
     verdict, F, steps, counts = found
-    assert abs(margin) < 1e-6 or verdict != IN_DOUBT or budget != "full"  # there is no doubt without a reason
-    if verdict == IN_DOUBT:
+    assert abs(margin) < 1e-6 or verdict != UNDECIDED or budget != "full"  # there is no doubt without a reason
+    if verdict == UNDECIDED:
         np.testing.assert_array_equal(waiting, [0 * waiting[0], np.pad(alpha, (0, len(L) - m))])
         assert not counts.any()
         return
     np.testing.assert_allclose(F, exact, atol=1e-9)
     np.testing.assert_array_equal(steps, taken)
     assert not added
-    assert (verdict == WAITS) == bool(taken.any())
+    assert (verdict == DEFERRED) == bool(taken.any())
     assert counts.tolist() == [np.count_nonzero(taken)] * 2
-    if verdict == WAITS:
+    if verdict == DEFERRED:
         np.testing.assert_array_equal(waiting[0, :m], steps[0] * k)
         assert behind[0] == pytest.approx(doubt_of(inverse, k), rel=1e-5)
         length = np.linalg.norm(np.linalg.solve(L[:m, :m], k))
@@ -274,7 +274,7 @@ def test_scores_by_coefficients_are_as_near_as_they_say(target, seed, m, count):
                 behind=behind,
                 by="coefficients",
             )
-        assert verdict == WAITS
+        assert verdict == DEFERRED
     k = K[:m, m + count :]
     off = np.abs(waiting[1] @ k - alpha @ k)
     bound = 2 * behind[0] + behind[1] * np.linalg.norm(k, axis=0)
@@ -299,7 +299,7 @@ def test_what_is_behind_counts_as_doubt_of_the_coefficients(target, seed, m, sig
         verdict, *_ = judged(
             full, L, inverse, k, kxx, B[None], [1.0], waiting=waiting, behind=behind, by="coefficients"
         )
-    assert verdict == (IN_DOUBT if share < 1 else NOTHING if sign > 0 else WAITS)
+    assert verdict == (UNDECIDED if share < 1 else NO_UPDATE if sign > 0 else DEFERRED)
 
 
 @pytest.mark.parametrize("by", ["coefficients", "projection"])
@@ -310,7 +310,7 @@ def test_distances_within_the_doubt_of_eta_are_in_doubt(by, seed, m):
     L, inverse, k, kxx = support_of(rng, m)
     z = np.linalg.solve(L[:m, :m], k)
     alpha, B = on_the_margin(rng, L, k, -1.0)
-    for far, expected in ((1 - 1e-10, IN_DOUBT), (0.9, IN_DOUBT), (1.1, WAITS)):
+    for far, expected in ((1 - 1e-10, UNDECIDED), (0.9, UNDECIDED), (1.1, DEFERRED)):
         waiting = np.zeros((2, len(L)))
         waiting[1, :m] = alpha if by == "coefficients" else B
         eta = far * np.sqrt(kxx - z @ z)
@@ -324,7 +324,7 @@ def test_a_machine_that_does_not_look_learns_nothing():
     waiting[1, :40] = -k
     for by in ("coefficients", "projection"):
         found = judged((0.1, 40, False, True), L, inverse, k, kxx, -k[None], [np.nan], waiting=waiting, by=by)
-        assert found[0] == NOTHING
+        assert found[0] == NO_UPDATE
         assert found[2] == 0
         assert not waiting[0].any()
 
@@ -340,7 +340,7 @@ def test_numbers_that_a_float_does_not_hold_are_in_doubt(target, scale, margin):
     waiting[1, :m] = margin / (z @ z) / scale * z
     with simd(target):
         verdict, *_ = judged((0.1, m, True, True), L, inverse, scale * k, kxx, waiting[1:, :m], [1.0], waiting=waiting)
-    assert verdict == IN_DOUBT
+    assert verdict == UNDECIDED
 
 
 @pytest.mark.parametrize("scale", [1e25, 1e33, 1e36, 1e40, 1e300])
@@ -354,7 +354,7 @@ def test_mistakes_that_a_float_does_not_hold_are_in_doubt(target, scale):
         found = judged(
             (0.1, m, False, True), L, inverse, scale * k, kxx, -k[None], [1.0], waiting=waiting, by="coefficients"
         )
-    assert found[0] == (WAITS if scale < 1e28 else IN_DOUBT)
+    assert found[0] == (DEFERRED if scale < 1e28 else UNDECIDED)
     assert np.isfinite(waiting).all()
 
 
@@ -375,7 +375,7 @@ def test_an_inverse_serves_where_a_float_holds_it(scale, serves):
 
 @pytest.fixture
 def small_supports_judged(monkeypatch):
-    monkeypatch.setattr(projecting, "JUDGED_FROM", 1)
+    monkeypatch.setattr(projecting, "SCREENED_FROM", 1)
 
 
 judging = pytest.mark.usefixtures("small_supports_judged")
@@ -393,18 +393,18 @@ def stream(seed, n=900, d=4, classes=2, dtype=np.float64):
 class Watch:
     """A judge whose verdicts are counted."""
 
-    def __init__(self, judge, verdicts):
-        self.judge, self.verdicts = judge, verdicts
+    def __init__(self, screen, verdicts):
+        self.screen, self.verdicts = screen, verdicts
 
     def _counted(self, verdict):
         self.verdicts[verdict] += 1
         return verdict
 
     def by_projection(self, kxx, y):
-        return self._counted(self.judge.by_projection(kxx, y))
+        return self._counted(self.screen.by_projection(kxx, y))
 
     def by_coefficients(self, kxx, y):
-        return self._counted(self.judge.by_coefficients(kxx, y))
+        return self._counted(self.screen.by_coefficients(kxx, y))
 
 
 def watched(machine):
@@ -413,10 +413,10 @@ def watched(machine):
     prepare = learner._prepare
 
     def watch(*args):
-        judge = prepare(*args)
-        if judge is not None:
-            judge = learner._judge = Watch(judge, verdicts)
-        return judge
+        screen = prepare(*args)
+        if screen is not None:
+            screen = learner._screen = Watch(screen, verdicts)
+        return screen
 
     learner._prepare = watch
     return verdicts
@@ -424,7 +424,7 @@ def watched(machine):
 
 def unwatched(machine):
     del machine._learner._prepare
-    machine._learner._judge = None
+    machine._learner._screen = None
     return machine
 
 
@@ -453,9 +453,9 @@ def test_one_by_one_a_learner_is_what_it_is_in_chunks(target, dtype, classes, op
     assert_alike(single, chunked, X, tolerance)
     if aggressive or classes == 2:
         rare = not aggressive and kernel.gamma == 2.0 and "budget" not in options  # nearly every mistake is added
-        assert verdicts[NOTHING] > (0 if rare else 250)
-        assert verdicts[IN_DOUBT] > (5 if aggressive else 0)
-        assert (verdicts[WAITS] > 10) == (classes == 2 and not rare)
+        assert verdicts[NO_UPDATE] > (0 if rare else 250)
+        assert verdicts[UNDECIDED] > (5 if aggressive else 0)
+        assert (verdicts[DEFERRED] > 10) == (classes == 2 and not rare)
     else:
         assert verdicts.total() == 0  # of many machines mistakes are not judged
 
@@ -471,7 +471,7 @@ def test_judging_begins_where_the_support_is_large_enough(aggressive):
         before = verdicts.total()
         single.learn_one(x, label)
         sizes += [len(single._learner)] * (verdicts.total() > before)
-    assert projecting.JUDGED_FROM <= sizes[0] < 200 == sizes[-1]
+    assert projecting.SCREENED_FROM <= sizes[0] < 200 == sizes[-1]
     assert sizes[0] < 140 if aggressive else sizes[0] > 130  # where mistakes are added there is nothing to judge
     assert_alike(single, chunked, X, 1e-9)
 
