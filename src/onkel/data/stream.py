@@ -252,7 +252,7 @@ def _iterable(source: Any, who: str, what: str) -> Iterable[Any]:
 
 def _pair(example: Any) -> Pair:
     if not isinstance(example, (tuple, list)) or len(example) != 2:
-        raise KindError(f"Stream.of: each example must be a pair (x, y); got {_told(example)}.")
+        raise KindError(f"Stream.of: each example must be a pair (x, y); got {_shown(example)}.")
     return example[0], example[1]
 
 
@@ -275,7 +275,7 @@ def _cut(blocks: Iterator[Any], stop: int | None) -> Iterator[Chunk]:
         if block is None:
             return
         if not isinstance(block, (tuple, list)) or len(block) != 2:
-            raise KindError(f"Stream.of_chunks: each batch must be a pair (X, y); got {_told(block)}.")
+            raise KindError(f"Stream.of_chunks: each batch must be a pair (X, y); got {_shown(block)}.")
         X, y = _rows(block[0], "Stream.of_chunks"), _labels(block[1], "Stream.of_chunks: y")
         n = _count(X)
         if y.shape != (n,):
@@ -401,6 +401,6 @@ def _labels(y: Any, who: str) -> NDArray[Any]:
     return labels
 
 
-def _told(thing: Any) -> str:
-    told = repr(thing)
-    return told if len(told) <= 60 else f"{told[:57]}..."
+def _shown(thing: Any) -> str:
+    shown = repr(thing)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

@@ -201,7 +201,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
     def mistakes_(self) -> NDArray[Any]:
         """The last updates: round, row, class (index of the output in `classes_`) and step; older ones are counted."""
         entries = super().mistakes_
-        return self._labels.told(entries)
+        return self._labels.report(entries)
 
 
 def one_of(value: Any, name: str, allowed: Any, who: str) -> None:

@@ -45,7 +45,7 @@ class _WithLedger(OnlineClassifier):
     def mistakes_(self) -> NDArray[Any]:
         """The ledger as the user knows the classes: a output's index is its class's."""
         check_is_fitted(self, "_learner")
-        return self._labels.told(self._learner.ledger.entries)
+        return self._labels.report(self._learner.ledger.entries)
 
     @property
     def n_mistakes_(self) -> int:

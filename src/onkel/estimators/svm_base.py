@@ -117,8 +117,8 @@ class SupportVectorMachine(KernelInput):
         }
         with progress_bar(self._name, BAR if one else len(tasks), int(self.verbose)) as progress:
             if one:
-                told = _Falling(progress, self.tol) if self.verbose else None
-                solution = dual.solve(*tasks[0](), **options, told=told)
+                report = _Falling(progress, self.tol) if self.verbose else None
+                solution = dual.solve(*tasks[0](), **options, report=report)
                 return [solution], solution.interrupted
             workers = 1 if isinstance(self.kernel_, Custom) else thread_count()  # user's Python stays in one
             return _solve_many(tasks, workers, options, limits, progress)
@@ -196,7 +196,7 @@ def _solve_many(
             tell(dual.solve(*task(), **options))
             if found[-1].interrupted is not None:  # the others end at once, with what they have
                 interrupted = found[-1].interrupted
-                limits.told.set()
+                limits.stop_requested.set()
         return found, interrupted
 
     def solved(task: Task) -> dual.Solution:
@@ -209,7 +209,7 @@ def _solve_many(
             for future in as_completed(futures):
                 tell(future.result())
         except BaseException as stop:  # all end soon, with what they have
-            limits.told.set()
+            limits.stop_requested.set()
             if not isinstance(stop, KeyboardInterrupt):
                 raise
             interrupted = stop

@@ -166,7 +166,7 @@ class Labels:
             output_map[0, 1] = -1.0
         return output_map
 
-    def told(self, entries: NDArray[Any]) -> NDArray[Any]:
+    def report(self, entries: NDArray[Any]) -> NDArray[Any]:
         """Entries of a ledger as the user knows the classes: a output's index is its class's."""
         entries = entries.copy()
         if self.n_outputs == 1:

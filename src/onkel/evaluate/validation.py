@@ -140,17 +140,17 @@ def progressive_validation(
 
 
 def _records(estimator: Any, steps: Iterator[Step], tally: _Tally, every: int) -> Iterator[Progress]:
-    seconds, told = 0.0, 0
+    seconds, reported = 0.0, 0
     for truth, predicted, spent in steps:
         seconds += spent
         before = tally.examples
         tally.add(truth, predicted)
         if tally.examples // every > before // every:
-            told = tally.examples
+            reported = tally.examples
             yield tally.progress(estimator, seconds)
     if tally.examples == 0:
         raise InputError("progressive_validation: stream must have at least one example; got none.")
-    if told < tally.examples:
+    if reported < tally.examples:
         yield tally.progress(estimator, seconds)
 
 

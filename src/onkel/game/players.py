@@ -158,8 +158,8 @@ class RandomWithin(PlayerA):
 
     def __repr__(self) -> str:
         names = ("radius_sq", "margin", "candidates", "random_state")
-        told = [f"{name}={getattr(self, name)}" for name in names if hasattr(self, name)]
-        return f"{type(self).__name__}({', '.join([str(self.dimension), *told])})"
+        shown = [f"{name}={getattr(self, name)}" for name in names if hasattr(self, name)]
+        return f"{type(self).__name__}({', '.join([str(self.dimension), *shown])})"
 
     def moves(self, score: Score) -> Iterator[Move]:
         rng = np.random.default_rng([self.random_state, 2])

@@ -101,16 +101,16 @@ class VectorRows(Rows):
             rows = VectorRows(np.ascontiguousarray(self._dense[index]))
         else:
             rows = VectorRows(_csr_part(self.csr(), index), self.n_features)
-        return self._told(rows, index)
+        return self._inherit(rows, index)
 
     def reordered(self, order: NDArray[np.int64], spare: Rows | None = None) -> VectorRows:
         if not isinstance(spare, VectorRows):
             return self[order]
         if self._dense is not None:
-            return self._told(VectorRows(np.take(self._dense, order, axis=0, out=spare.dense(), mode="clip")), order)
-        return self._told(VectorRows(_csr_rows(self.csr(), order, spare.csr()), self.n_features), order)
+            return self._inherit(VectorRows(np.take(self._dense, order, axis=0, out=spare.dense(), mode="clip")), order)
+        return self._inherit(VectorRows(_csr_rows(self.csr(), order, spare.csr()), self.n_features), order)
 
-    def _told(self, rows: VectorRows, index: slice | NDArray) -> VectorRows:
+    def _inherit(self, rows: VectorRows, index: slice | NDArray) -> VectorRows:
         """Some of these rows, told what is known of them."""
         if "squared norms" in self._kept:
             rows._kept["squared norms"] = self.squared_norms()[index]

@@ -77,7 +77,7 @@ class LasvmLearner:
         alpha = self.values[0]
         slots = np.flatnonzero(alpha.any(axis=0))
         slots = slots[np.argsort(self.kept[2, slots])]
-        rows = self.rows.told(slots) if len(slots) else None
+        rows = self.rows.as_given(slots) if len(slots) else None
         return rows, np.ascontiguousarray(alpha[:, slots].T), self.kept[2, slots]
 
     def scores(self, x: Rows) -> NDArray[np.float64]:

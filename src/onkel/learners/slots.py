@@ -158,7 +158,7 @@ class KeptRows:
         found = [rows[slots[order][owner == k] - k * self._most] for k, rows in enumerate(parts) if (owner == k).any()]
         return joined(found)[np.argsort(order)]
 
-    def told(self, slots: NDArray[np.int64]) -> Rows:
+    def as_given(self, slots: NDArray[np.int64]) -> Rows:
         """The same as the user knows them: sparse where all that came was."""
         rows = self[slots]
         if isinstance(rows, VectorRows) and self._sparse and rows.is_dense:

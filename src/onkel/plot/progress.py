@@ -167,8 +167,8 @@ def _panels() -> tuple[Axes, Axes]:
 def _draw_level(ax: Axes, name: str, level: float, end: int) -> Any:
     """A horizontal line with its name above its left (0) or right (1) end: neighbours may be close."""
     line = ax.axhline(level, color=ZERO, linewidth=1.0)
-    told = f"{name.replace('_', ' ')} {level:.3g}"
+    text = f"{name.replace('_', ' ')} {level:.3g}"
     place = ax.get_yaxis_transform()
     style: dict[str, Any] = {"ha": ("left", "right")[end], "color": ZERO, "fontsize": "small"}
-    ax.annotate(told, (0.01 + 0.98 * end, level), (0, 2), place, "offset points", **style)
+    ax.annotate(text, (0.01 + 0.98 * end, level), (0, 2), place, "offset points", **style)
     return line

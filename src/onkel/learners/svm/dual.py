@@ -78,16 +78,16 @@ class Problem(NamedTuple):
 
 
 class Limits:
-    """When to stop before the end: after so many steps, at a time, or when told to."""
+    """When to stop before the end: after so many steps, at a time, or when asked to."""
 
     def __init__(self, steps: int | None = None, seconds: float | None = None) -> None:
         self.steps = math.inf if steps is None else steps
         self._end = math.inf if seconds is None else time.monotonic() + seconds
-        self.told = threading.Event()
+        self.stop_requested = threading.Event()
 
     @property
     def over(self) -> bool:
-        return self.told.is_set() or time.monotonic() >= self._end
+        return self.stop_requested.is_set() or time.monotonic() >= self._end
 
 
 class Slopes(NamedTuple):
@@ -162,7 +162,7 @@ def feasible(
     return beta
 
 
-Told = Callable[[float, float], None]  # violation and duality gap on the way
+Report = Callable[[float, float], None]  # violation and duality gap on the way
 
 
 def solve(
@@ -173,7 +173,7 @@ def solve(
     cache_bytes: float,
     limits: Limits,
     shrinking: bool = True,
-    told: Told | None = None,
+    report: Report | None = None,
 ) -> Solution:
     """The β of least objective, from a feasible one; the best so far where a limit or Ctrl-C ends it."""
     run = _Run(problem, tol, cache_bytes, limits, shrinking)
@@ -182,8 +182,8 @@ def solve(
     try:
         while not converged:
             now = run.slopes()
-            if told is not None:
-                told(now.violation, duality_gap(problem, run.beta, now.v - run.offset(now)))
+            if report is not None:
+                report(now.violation, duality_gap(problem, run.beta, now.v - run.offset(now)))
             if now.violation > tol:
                 if limits.over or run.steps >= limits.steps:
                     break
