@@ -1,7 +1,7 @@
 """onkel: ONline KErnel Learning, models that learn only from their mistakes.
 
-Importing onkel loads the standard library only; each public name (registry.py) loads its module
-when it is first used.
+Importing onkel loads the standard library only. The public names are listed in `onkel.registry`; the module of a name
+is loaded when the name is first used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The door: user input → trusted arrays, or an error that says expected, got, what to do.
+"""Input validation: turns user input into arrays that the rest of the library need not check again.
 
-Inside the door nothing re-checks. Trusted means: two-dimensional, C-contiguous or canonical
-CSR, float32 or float64 (other numbers become float64), finite, native byte order.
+An error says what was expected, what was given, and what to do. A checked matrix is two-dimensional and not empty,
+C-contiguous or in canonical CSR format, float32 or float64 (other numbers become float64) in native byte order, and has
+finite values only. In every function, `name` is the name of the argument and `who` the name of the caller, for the
+error message.
 """
 
 from __future__ import annotations
@@ -30,12 +32,13 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def _trusted_dtype(dtype: np.dtype, name: str, who: str) -> np.dtype:
+    """The dtype to convert to: float32 or float64; raises KindError if the values are not real numbers."""
     if dtype.newbyteorder("=") in FLOATS:
         return np.dtype(dtype.newbyteorder("="))
     if dtype.kind in "fiub":
         return np.dtype(np.float64)
     if dtype.kind == "O":
-        return np.dtype(np.float64)  # decided by the conversion, value by value
+        return np.dtype(np.float64)  # the conversion raises an error if a value is not a number
     raise KindError(
         f"{who}: {name} must hold real numbers; got dtype {dtype}. "
         + ("Take the real part or its modulus first." if dtype.kind == "c" else "Encode it as numbers first.")
@@ -43,10 +46,10 @@ def _trusted_dtype(dtype: np.dtype, name: str, who: str) -> np.dtype:
 
 
 def check_finite(values: NDArray, name: str, who: str) -> None:
-    """Refuses NaN and infinity; `values` is float."""
+    """Raises ValuesError if the float array `values` contains NaN or infinity."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
-            return  # a NaN or an infinity would have shown in the sum
+            return  # the sum of values with NaN or infinity is not finite
     bad = ~np.isfinite(values)
     if bad.any():
         first = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -59,9 +62,10 @@ def check_finite(values: NDArray, name: str, who: str) -> None:
 
 
 def _check_csr(X: Any, name: str, who: str) -> sp.csr_array:
+    """A sparse matrix as canonical CSR (sorted column indices, no duplicates) with finite values."""
     dtype = _trusted_dtype(X.dtype, name, who)
     csr = sp.csr_array(X, dtype=dtype)
-    if not csr.has_canonical_format:  # the caller's matrix stays as it was
+    if not csr.has_canonical_format:  # copied, so that the caller's matrix does not change
         csr = csr.copy()
         csr.sum_duplicates()
     if csr.data.size:
@@ -78,9 +82,17 @@ def check_matrix(
     n_features: int | None = None,
     dtype: np.dtype | None = None,
 ) -> NDArray | sp.csr_array:
-    """Rows of numbers: anything array-like, a data frame, or a SciPy sparse matrix.
+    """Checks a matrix with at least one row and one column, and returns it as an array or a CSR array.
 
-    Returns the caller's own memory where it can be used as it is; nothing is written to it.
+    The result shares the memory of X if no conversion is needed; onkel never writes to it.
+
+    Parameters
+    ----------
+    X : anything array-like, a data frame, or a SciPy sparse matrix.
+    name, who : names of the argument (default "X") and of the caller in error messages.
+    sparse : whether sparse matrices are allowed (default True).
+    n_features : required number of columns; None (default): any.
+    dtype : float32 or float64, to convert the result to; None (default): float32 stays, everything else is float64.
     """
     if sp.issparse(X):
         if not sparse:
@@ -102,6 +114,7 @@ def check_matrix(
 
 
 def _check_dense(X: Any, name: str, who: str) -> NDArray:
+    """A dense matrix as a C-contiguous array with finite values."""
     try:
         array = np.asarray(X)
     except ValueError as error:  # rows of different lengths
@@ -119,7 +132,7 @@ def _check_dense(X: Any, name: str, who: str) -> NDArray:
 
 
 def check_square(K: Any, *, name: str = "K", who: str) -> NDArray:
-    """A dense square matrix of finite numbers."""
+    """Checks a dense square matrix of finite numbers."""
     matrix = check_matrix(K, name=name, who=who, sparse=False)
     if matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(f"{who}: {name} must be square; got shape {matrix.shape}. Compute it as kernel(X).")
@@ -128,7 +141,7 @@ def check_square(K: Any, *, name: str = "K", who: str) -> NDArray:
 
 
 def check_weights(A: Any, m: int, *, name: str = "A", who: str) -> NDArray[np.float64]:
-    """One or several weights for each of m rows: shape (m,) or (m, outputs), float64."""
+    """Checks the weights of m support vectors, shape (m,) or (m, outputs), and returns them as float64."""
     array = np.asarray(A)
     if array.dtype.kind not in "fiub":
         raise KindError(f"{who}: {name} must hold real numbers; got dtype {array.dtype}.")
@@ -143,7 +156,7 @@ def check_weights(A: Any, m: int, *, name: str = "A", who: str) -> NDArray[np.fl
 
 
 def check_sample_weight(sample_weight: Any, n: int, who: str) -> NDArray[np.float64]:
-    """One weight for each of n rows as a new array; a number is the weight of all."""
+    """Checks one weight per row and returns a new float64 array of shape (n,); a single number counts for all rows."""
     try:
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -169,7 +182,11 @@ def check_number(
     finite: bool = True,
     advice: str = "",
 ) -> float:
-    """A real number in a range, as a float."""
+    """Checks a real number and returns it as a float.
+
+    It must be > `above`, ≥ `at_least` and ≤ `at_most`, as far as these are given, and must not be infinite unless
+    `finite` is False. `advice` is appended to the error message.
+    """
     wanted = "a finite number" if finite else "a number"
     if above is not None:
         wanted += f" > {above:g}"
@@ -188,7 +205,7 @@ def check_number(
 
 
 def check_integer(value: Any, name: str, who: str, *, at_least: int | None = None, advice: str = "") -> int:
-    """A whole number in a range, as an int."""
+    """Checks a whole number, ≥ `at_least` if given, and returns it as an int; `advice` ends the error message."""
     wanted = "a whole number" + (f" >= {at_least}" if at_least is not None else "")
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
         raise KindError(f"{who}: {name} must be {wanted}; got {value!r}. {advice}".rstrip())
@@ -198,7 +215,7 @@ def check_integer(value: Any, name: str, who: str, *, at_least: int | None = Non
 
 
 def check_columns(columns: Any, who: str) -> tuple[int, ...]:
-    """Column numbers, each once, as a tuple."""
+    """Checks a sequence of column indices ≥ 0 without repetition and returns it as a tuple."""
     if isinstance(columns, (str, bytes)) or not isinstance(columns, (Sequence, np.ndarray, range)):
         raise KindError(f"{who}: columns must be a sequence of column numbers such as [0, 2]; got {columns!r}.")
     found = tuple(check_integer(c, "each column", who, at_least=0) for c in columns)

@@ -1,14 +1,14 @@
-"""Errors, as one tree, and warnings that point at the user's own line.
+"""The exceptions of onkel, and warnings that point to the user's line of code.
 
     OnkelError
-    ├── InputError (ValueError)      the data or a parameter cannot be used
+    ├── InputError (ValueError)      data or a parameter that cannot be used
     │   ├── ShapeError               wrong number of dimensions, rows or columns
-    │   ├── ValuesError              NaN, infinity, or values outside the kernel's domain
+    │   ├── ValuesError              NaN, infinity, or values outside a kernel's domain
     │   ├── ParameterError           a parameter outside its range
     │   └── GramError                a matrix that is not a valid Gram matrix; carries `witness`
     └── KindError (TypeError)        the wrong kind of object or dtype
 
-Every message says what was expected, what came, and what to do.
+Every message says what was expected, what was given, and what to do.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["GramError", "InputError", "KindError", "OnkelError", "ParameterError
 
 
 class OnkelError(Exception):
-    """The root of the tree."""
+    """Base class of all exceptions of onkel."""
 
 
 class InputError(OnkelError, ValueError):
-    """The data or a parameter cannot be used."""
+    """Data or a parameter that cannot be used; also a ValueError."""
 
 
 class ShapeError(InputError):
@@ -47,7 +47,7 @@ class ParameterError(InputError):
 class GramError(InputError):
     """A matrix that is not a valid Gram matrix.
 
-    `witness` is a vector b with bᵀKb < 0, or None where the fault is another one.
+    `witness` is a vector b with bᵀKb < 0, or None if the matrix is invalid for another reason.
     """
 
     def __init__(self, message: str, witness: NDArray | None = None) -> None:
@@ -56,14 +56,14 @@ class GramError(InputError):
 
 
 class KindError(OnkelError, TypeError):
-    """The wrong kind of object or dtype."""
+    """The wrong kind of object or dtype; also a TypeError."""
 
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warns, and names as the place the line outside onkel that made the call."""
+    """Issues a warning that is attributed to the innermost line outside onkel that led to it."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -1,17 +1,15 @@
-"""The Gram doctor: is this matrix one of inner products? If not, how far off, and what to do.
+"""The Gram doctor: checks whether a matrix is a valid Gram matrix, and repairs and transforms Gram matrices.
 
-K is the Gram matrix of some points under some feature map, K_ij = ⟨φ(xᵢ), φ(xⱼ)⟩, exactly when
+A matrix K is the Gram matrix of some points under some feature map, K_ij = ⟨φ(xᵢ), φ(xⱼ)⟩, if and only if
 
-    K = Kᵀ    and    bᵀKb ≥ 0 for every b            (= ‖Σ bᵢ φ(xᵢ)‖²: no length is negative)
+    K = Kᵀ    and    bᵀKb ≥ 0 for every b            (bᵀKb is the squared length ‖Σ bᵢ φ(xᵢ)‖²)
 
-The second is a matter of the eigenvalues: bᵀKb < 0 for some b iff one of them is negative, and its
-eigenvector is such a b. `check` looks for one and shows it, the `witness`; `nearest_psd` repairs;
-`features` gives back vectors with these inner products; `center`, `normalize` and `alignment` do
-with a Gram matrix what one would do with the vectors; `mercer_form` asks the same of a kernel on
-an interval, with an integral in place of the sum.
+The second condition holds if and only if no eigenvalue is negative. If one is, its eigenvector b has bᵀKb < 0; `check`
+reports this b as the `witness`. `nearest_psd` repairs a matrix, and `features` finds vectors with the given inner
+products. `center`, `normalize` and `alignment` do to a Gram matrix what centring and scaling do to the vectors and the
+cosine does to two of them. `mercer_form` tests a kernel on an interval, with an integral in place of the sum.
 
-Everything is computed in float64, the caller's array is never changed, and float32 matrices come
-back as float32.
+All results are computed in float64, and float32 matrices are returned as float32. The caller's array is never changed.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
+from scipy.linalg import eigh, eigvalsh
 from scipy.special import roots_legendre
 
 from onkel.checks import check_finite, check_integer, check_number, check_square
@@ -33,35 +31,30 @@ from onkel.kernels.rows import GramRows
 __all__ = ["Report", "alignment", "center", "check", "features", "mercer_form", "nearest_psd", "normalize"]
 
 EPS = float(np.finfo(np.float64).eps)
-# Rounding errors, in units of eps √(K_ii K_jj), that a kernel value may carry: onkel's kernels stay
-# below 2 on random points, polynomials of degree 8 in float32 included.
+# Assumed rounding error of a kernel value, in units of eps √(K_ii K_jj). The errors of onkel's kernels on random points
+# are below 2, even those of polynomials of degree 8 in float32.
 VALUE_ERRORS = 4.0
-MAX_EXAMINED = 500  # rows of a precomputed matrix whose eigenvalues a fit looks at
-
-
-# ---------------------------------------------------------------- diagnosis
+MAX_EXAMINED = 500  # `check_gram` computes the eigenvalues of matrices up to this size
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Report:
-    """What `check` found; ``print`` it to read it in words.
+    """The findings of `check` about a matrix K; ``print(report)`` shows them in words.
 
-    Where K is not symmetric, all but `symmetric` and `asymmetry` are of (K + Kᵀ)/2, since bᵀKb is
-    the same for both.
+    The eigenvalues, the rank and the witness are those of (K + Kᵀ)/2, which has the same bᵀKb as K.
 
     Attributes
     ----------
-    n : rows of K.
-    symmetric : whether no two mirrored entries differ by more than `tol`.
-    psd : whether no b with bᵀKb < 0 was found: no eigenvalue is below −`tol`.
-    valid : both: K is a Gram matrix.
-    smallest_eigenvalue, largest_eigenvalue : the ends of the spectrum; the smallest is the least
-        value of bᵀKb over unit vectors b.
-    rank : eigenvalues beyond ±`tol`; for a valid K the dimension that its points span.
-    tol : what counts as rounding, in the units of K.
+    n : number of rows of K.
+    symmetric : whether |K_ij − K_ji| ≤ `tol` for all i and j.
+    psd : whether K is positive semi-definite up to rounding: no eigenvalue below −`tol` with a witness was found.
+    valid : `symmetric` and `psd`: K is a Gram matrix.
+    smallest_eigenvalue, largest_eigenvalue : the minimum and the maximum of bᵀKb over unit vectors b.
+    rank : number of eigenvalues λ with |λ| > `tol`; for a valid K, the dimension of the span of its points.
+    tol : the size up to which a number counts as a rounding error.
     asymmetry : the largest |K_ij − K_ji|.
-    eigenvalues : all of them, ascending.
-    witness : a unit vector b with bᵀKb < 0, or None where K is positive semi-definite.
+    eigenvalues : all eigenvalues, in ascending order.
+    witness : a unit vector b with bᵀKb < 0, or None if K is positive semi-definite.
     """
 
     n: int
@@ -77,7 +70,7 @@ class Report:
 
     @property
     def valid(self) -> bool:
-        """Symmetric and positive semi-definite."""
+        """Whether K is symmetric and positive semi-definite."""
         return self.symmetric and self.psd
 
     def __str__(self) -> str:
@@ -86,12 +79,11 @@ class Report:
         spectrum += f", rank {self.rank}; up to {self.tol:.1e} counts as rounding"
         if self.valid:
             return f"valid Gram matrix: symmetric, positive semi-definite, {shape}\n  {spectrum}"
-        lines = [f"NOT a valid Gram matrix, {shape}:", *self.faults, spectrum, f"what to do: {self.advice}"]
-        return "\n  ".join(lines)
+        return "\n  ".join([f"NOT a valid Gram matrix, {shape}:", *self.faults, spectrum, f"what to do: {self.advice}"])
 
     @property
     def faults(self) -> list[str]:
-        """What keeps K from being valid, in words; empty for a valid matrix."""
+        """The reasons why K is not valid, in words; empty for a valid matrix."""
         faults = []
         if not self.symmetric:
             faults.append(f"not symmetric: |K_ij - K_ji| is up to {self.asymmetry:.3g}")
@@ -111,23 +103,21 @@ class Report:
 
 
 def check(K: Any, tol: float | None = None) -> Report:
-    """Examines whether K is a Gram matrix, and proves it where it is not.
+    """Checks whether K is a valid Gram matrix, and proves it if K is not.
 
-    K valid ⇔ K = Kᵀ and λ_min((K + Kᵀ)/2) ≥ 0, both up to rounding: a λ ≥ −tol passes, one below
-    must come with a vector b for which bᵀKb, computed, is negative.
+    K is valid if and only if K = Kᵀ and λ_min((K + Kᵀ)/2) ≥ 0, both up to rounding. Eigenvalues ≥ −tol pass. If one is
+    below, its eigenvector b is the witness, provided that bᵀKb is negative when computed.
 
     Parameters
     ----------
     K : square matrix of finite numbers.
-    tol : ≥ 0, the size up to which an eigenvalue, or a difference of mirrored entries, counts as
-        rounding. The default is 4 ε Σ|λ| + n ε₆₄ max|λ|, with ε the machine epsilon of K's dtype and
-        ε₆₄ that of float64. First term: values off by 4 ε √(K_ii K_jj), as inner products in that
-        dtype are, move no eigenvalue by more than 4 ε tr K (Weyl), and tr K = Σ|λ| for a valid K.
-        Second term: the error of the eigenvalue solver itself. Both are at most n ε max|λ|, as in
-        `numpy.linalg.matrix_rank`, but for the 4; in float32 the sum is usually far smaller. Where a
-        float64 K holds values computed in float32, give the tol of the float32 matrix.
+    tol : ≥ 0, the size up to which an eigenvalue or |K_ij − K_ji| counts as a rounding error. None (default):
+        4 ε Σ|λ| + n ε₆₄ max|λ|, with the machine epsilon ε of the dtype of K, and ε₆₄ of float64. First term: kernel
+        values with errors of up to 4 ε √(K_ii K_jj) change no eigenvalue by more than 4 ε tr K (Weyl), and tr K = Σ|λ|
+        for a valid K. Second term: the error of the eigenvalue solver. If a float64 K holds values that were computed
+        in float32, pass the tol of the float32 matrix.
 
-    Cost: about 4n³/3 operations, and a few copies of K.
+    Cost: about 4n³/3 operations, and memory for a few copies of K.
 
     >>> from onkel import gram
     >>> report = gram.check([[1.0, 2.0], [2.0, 1.0]])
@@ -140,25 +130,18 @@ def check(K: Any, tol: float | None = None) -> Report:
     tol = _check_tol(tol, who)
     matrix = check_square(K, who=who)
     S = _symmetric_part(matrix)
-
-    def lowest() -> NDArray[np.float64]:
-        return np.asarray(scipy.linalg.eigh(S, subset_by_index=[0, 0], check_finite=False)[1][:, 0])
-
-    eigenvalues = scipy.linalg.eigvalsh(S, check_finite=False)
-    return _report(matrix, eigenvalues, lowest, _default_tol(K, eigenvalues) if tol is None else tol)
+    eigenvalues = eigvalsh(S, check_finite=False)
+    tol = _default_tol(K, eigenvalues) if tol is None else tol
+    return _report(matrix, eigenvalues, lambda: eigh(S, subset_by_index=[0, 0], check_finite=False)[1][:, 0], tol)
 
 
-def _report(
-    K: NDArray[Any], eigenvalues: NDArray[Any], lowest: Callable[[], NDArray[np.float64]], tol: float
-) -> Report:
-    """The findings of `check`; `lowest` gives the eigenvector of the smallest eigenvalue."""
+def _report(K: NDArray, eigenvalues: NDArray, lowest: Callable[[], NDArray], tol: float) -> Report:
+    """Builds the report; `lowest` computes the eigenvector of the smallest eigenvalue."""
     asymmetry = float(np.abs(np.subtract(K, K.T, dtype=np.float64)).max())
-    witness = None
-    if eigenvalues[0] < -tol:
-        b = lowest()
-        if b @ K @ b < 0:  # else tol is smaller than what float64 can tell
-            witness = b
-            witness.flags.writeable = False
+    b = lowest() if eigenvalues[0] < -tol else None
+    witness = b if b is not None and b @ K @ b < 0 else None  # bᵀKb ≥ 0: tol is below the precision of float64
+    if witness is not None:
+        witness.flags.writeable = False
     eigenvalues.flags.writeable = False
     return Report(
         n=len(K),
@@ -175,7 +158,7 @@ def _report(
 
 
 def _symmetric_part(K: NDArray[Any]) -> NDArray[np.float64]:
-    """(K + Kᵀ)/2 as a new float64 array, symmetric to the last bit."""
+    """(K + Kᵀ)/2 as a new float64 array, exactly symmetric."""
     half = 0.5 * K.astype(np.float64)
     return half + half.T
 
@@ -186,39 +169,38 @@ def _check_tol(tol: float | None, who: str) -> float | None:
 
 
 def _default_tol(K: Any, eigenvalues: NDArray[np.float64]) -> float:
-    """`rounding`, for the dtype of K as the user gave it."""
+    """The default of `tol`, for the dtype that K has before it is converted."""
     sizes = np.abs(eigenvalues)
     return rounding(np.asarray(K).dtype, len(sizes), float(sizes.sum()), float(sizes.max()))
 
 
 def rounding(dtype: np.dtype, n: int, trace: float, largest: float) -> float:
-    """What an eigenvalue of a Gram matrix may be off: 4 ε tr K + n ε₆₄ λ_max (see `check`)."""
+    """Bound on the rounding error of an eigenvalue of a Gram matrix: 4 ε tr K + n ε₆₄ λ_max (derived in `check`)."""
     eps = max(EPS, float(np.finfo(dtype).eps)) if dtype.kind == "f" else EPS
     return VALUE_ERRORS * eps * trace + n * EPS * largest
 
 
 def fixed_signs(U: NDArray[Any]) -> NDArray[Any]:
-    """The same columns with their free signs fixed: the first entry of nearly the largest size is positive."""
+    """Fixes the signs of eigenvectors: in each column, the first entry of ≥ 0.9 the largest modulus is positive."""
     sizes = np.abs(U)
     first = (sizes >= 0.9 * sizes.max(axis=0)).argmax(axis=0)
-    signed: NDArray[Any] = U * np.sign(U[first, np.arange(U.shape[1])])
-    return signed
+    return np.asarray(U * np.sign(U[first, np.arange(U.shape[1])]))
 
 
-# ---------------------------------------------------------------- repair and features
+# ---------------------------------------------------------------- repair, features and their arithmetic
 
 
 def nearest_psd(K: Any) -> NDArray[Any]:
-    """The Gram matrix that is nearest to K in the Frobenius norm.
+    """The valid Gram matrix that is nearest to K in the Frobenius norm.
 
-    argmin ‖K − G‖_F over G = Gᵀ ⪰ 0 is G = Σ max(λᵢ, 0) uᵢuᵢᵀ, where λᵢ, uᵢ are the eigenpairs of
-    (K + Kᵀ)/2. The result is symmetric to the last bit; a valid K comes back as it is.
+    G = Σ max(λᵢ, 0) uᵢuᵢᵀ minimizes ‖K − G‖_F over G = Gᵀ ⪰ 0, where λᵢ, uᵢ are the eigenvalues and eigenvectors of
+    (K + Kᵀ)/2. The result is exactly symmetric. If no eigenvalue is negative, it is (K + Kᵀ)/2 itself.
 
     Parameters
     ----------
     K : square matrix of finite numbers.
 
-    Cost: about 9n³ operations, and a few copies of K.
+    Cost: about 9n³ operations, and memory for a few copies of K.
 
     >>> from onkel import gram
     >>> gram.nearest_psd([[1.0, 2.0], [2.0, 1.0]]).round(4)
@@ -240,16 +222,17 @@ def nearest_psd(K: Any) -> NDArray[Any]:
 def features(K: Any, tol: float | None = None) -> NDArray[Any]:
     """Vectors, one row per point, whose inner products are the entries of K.
 
-    With K = UDUᵀ, the rows of Φ = UD^½ have ΦΦᵀ = K. Columns belong to the eigenvalues above `tol`,
-    the largest first; ‖column‖² is the eigenvalue. The sign of a column is free and fixed so: of
-    its entries within a tenth of the largest modulus, the first is positive.
+    With the eigendecomposition K = UDUᵀ, the rows of Φ = UD^½ have ΦΦᵀ = K. There is a column for each eigenvalue above
+    `tol`, in descending order; ‖column‖² is the eigenvalue. The sign of a column is arbitrary; it is chosen so that the
+    first of its entries with at least 0.9 of the largest modulus is positive.
 
     Parameters
     ----------
-    K : a valid Gram matrix; another one is a GramError that carries the witness.
-    tol : as in `check`.
+    K : a valid Gram matrix. Any other matrix raises a GramError, which carries the witness if it has one.
+    tol : ≥ 0, the size up to which an eigenvalue or |K_ij − K_ji| counts as a rounding error. None (default): a bound
+        on the rounding errors in the dtype of K; `check` states the formula.
 
-    Cost: about 9n³ operations, and a few copies of K.
+    Cost: about 9n³ operations, and memory for a few copies of K.
 
     >>> from onkel import gram
     >>> Phi = gram.features([[2.0, 0.0, 2.0], [0.0, 1.0, 0.0], [2.0, 0.0, 2.0]])
@@ -271,17 +254,13 @@ def features(K: Any, tol: float | None = None) -> NDArray[Any]:
             witness=report.witness,
         )
     keep = np.flatnonzero(eigenvalues > tol)[::-1]
-    Phi = fixed_signs(U[:, keep] * np.sqrt(eigenvalues[keep]))  # (n, rank)
-    return Phi.astype(matrix.dtype, copy=False)
-
-
-# ---------------------------------------------------------------- arithmetic of features
+    return fixed_signs(U[:, keep] * np.sqrt(eigenvalues[keep])).astype(matrix.dtype, copy=False)  # (n, rank)
 
 
 def center(K: Any) -> NDArray[Any]:
-    """The Gram matrix of the same points, moved so that their mean in feature space is 0.
+    """The Gram matrix of the same points, shifted so that their mean in feature space is 0.
 
-    HKH with H = I − 11ᵀ/n, that is K_ij − mean of row i − mean of column j + mean of all.
+    HKH with H = I − 11ᵀ/n: from K_ij the means of row i and column j are subtracted, and the mean of K is added.
 
     Parameters
     ----------
@@ -302,19 +281,18 @@ def center(K: Any) -> NDArray[Any]:
 
 def _centered(K: NDArray[np.float64]) -> NDArray[np.float64]:
     rows = K.mean(axis=1)
-    columns = np.ascontiguousarray(K.T).mean(axis=1)  # summed as the rows are: a symmetric K stays so
-    centered: NDArray[np.float64] = K - (rows[:, None] + columns[None, :]) + rows.mean()
-    return centered
+    columns = np.ascontiguousarray(K.T).mean(axis=1)  # summed in the same order as rows: a symmetric K stays symmetric
+    return np.asarray(K - (rows[:, None] + columns[None, :]) + rows.mean())
 
 
 def normalize(K: Any) -> NDArray[Any]:
-    """The Gram matrix of the same points, each scaled to length 1: cosines in feature space.
+    """The Gram matrix of the same points, scaled to length 1 in feature space; its entries are cosines.
 
-    K_ij / √(K_ii K_jj); a point of length 0 stays there, and its row and column are 0.
+    K_ij / √(K_ii K_jj); the row and the column of a point of length 0 are 0.
 
     Parameters
     ----------
-    K : square matrix of finite numbers without a negative one on the diagonal.
+    K : square matrix of finite numbers with a diagonal ≥ 0.
 
     Cost: 2n² operations.
 
@@ -335,27 +313,26 @@ def normalize(K: Any) -> NDArray[Any]:
             f"{diagonal[lowest]:.3g}. Repair K first, with onkel.gram.nearest_psd(K).",
             witness=np.eye(1, len(matrix), lowest)[0],
         )
-    there = diagonal >= np.finfo(np.float64).tiny  # 1/K_ii of smaller, denormal numbers overflows
-    scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(matrix)), where=there)
+    nonzero = diagonal >= np.finfo(np.float64).tiny  # 1/K_ii of smaller, denormal numbers overflows
+    scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(matrix)), where=nonzero)
     cosines: NDArray[Any] = matrix * (scale[:, None] * scale[None, :])
-    np.fill_diagonal(cosines, there)  # 1, without the rounding of √
+    np.fill_diagonal(cosines, nonzero)  # exactly 1
     return cosines.astype(matrix.dtype, copy=False)
 
 
 def alignment(K: Any, L: Any, centered: bool = False) -> float:
-    """How alike two Gram matrices of the same points are: the cosine of the angle between them.
+    """The similarity of two Gram matrices of the same points: the cosine of the angle between them.
 
-    A(K, L) = ⟨K, L⟩_F / (‖K‖_F ‖L‖_F) with ⟨K, L⟩_F = Σ K_ij L_ij; in [0, 1] for valid matrices, in
-    [−1, 1] for any, and 1 iff one is a positive multiple of the other. With L = yyᵀ for labels ±1 it
-    says how well a kernel fits a task.
+    A(K, L) = Σ K_ij L_ij / (‖K‖_F ‖L‖_F), in [0, 1] for valid matrices and in [−1, 1] for any; 1 only for positive
+    multiples of each other. With L = yyᵀ for labels y = ±1, it measures how well the kernel fits the labels.
 
     Parameters
     ----------
-    K, L : square matrices of one shape, neither zero.
-    centered : center both first. It undoes a constant added to a kernel and unequal class sizes,
-        which make everything look alike, and follows a classifier's accuracy far better.
+    K, L : square matrices of the same shape, neither of them zero.
+    centered : whether to center both matrices first (default False). That removes the effect of a constant added to a
+        kernel and of unequal class sizes, and agrees far better with the accuracy of a classifier.
 
-    Cost: 3n² operations, centred 13n².
+    Cost: 3n² operations; 13n² if centered.
 
     >>> import numpy as np
     >>> from onkel import gram
@@ -393,24 +370,22 @@ def _direction(K: NDArray[Any], name: str, who: str, centered: bool) -> NDArray[
 # ---------------------------------------------------------------- Mercer's condition
 
 
-def mercer_form(
-    kernel: Kernel, g: Callable[[NDArray[np.float64]], Any], low: float, high: float, n: int = 200
-) -> float:
-    """Mercer's integral of a kernel and a function on an interval.
+def mercer_form(kernel: Kernel, g: Callable[[NDArray], Any], low: float, high: float, n: int = 200) -> float:
+    """The integral of Mercer's condition for a kernel and a function on an interval.
 
-    ∬ k(x, z) g(x) g(z) dx dz over [low, high]² ≈ Σ wᵢwⱼ g(xᵢ) g(xⱼ) k(xᵢ, xⱼ), with the nodes x and
-    weights w of Gauss and Legendre. A continuous, symmetric kernel is valid on the interval iff this is ≥ 0
-    for every square-integrable g: one negative value is a proof that it is not.
+    ∬ k(x, z) g(x) g(z) dx dz over [low, high]² ≈ Σ wᵢwⱼ g(xᵢ) g(xⱼ) k(xᵢ, xⱼ), with the nodes x and weights w of
+    Gauss-Legendre quadrature. A continuous, symmetric kernel is valid on the interval if and only if the integral is
+    ≥ 0 for every square-integrable g. One negative value, beyond the quadrature error, proves that it is not.
 
     Parameters
     ----------
-    kernel : a Kernel that takes vectors; it sees rows of one column.
-    g : function of an array of shape (n,), giving one real number each.
-    low, high : the interval, low < high, both finite.
-    n : ≥ 1, nodes. The error of smooth k and g falls exponentially with n; with a kink at x = z
-        (Laplacian, Matern of ν = 1/2) as 1/n².
+    kernel : a Kernel that takes vectors; it is called with rows of one column.
+    g : function that maps an array of shape (n,) to n real, finite numbers.
+    low, high : ends of the interval, finite, low < high.
+    n : number of nodes, ≥ 1 (default 200). The error falls exponentially with n for smooth k and g, and like 1/n² for
+        kernels with a kink at x = z (Laplacian, Matern with ν = 1/2).
 
-    Cost: n² kernel values, in O(tile) memory, and O(n²) for the nodes.
+    Cost: n² kernel values in O(tile) memory, and O(n²) operations for the nodes.
 
     >>> import numpy as np
     >>> from onkel.gram import mercer_form
@@ -441,20 +416,18 @@ def mercer_form(
         )
     values = values.astype(np.float64)
     check_finite(values, "g(x)", who)
-    A = half * weights * values
-    X = x[:, None]
+    A, X = half * weights * values, x[:, None]
     return float(A @ expand(kernel, X, X, A))
 
 
-# ---------------------------------------------------------------- matrices that an estimator is given
+# ---------------------------------------------------------------- precomputed matrices in estimators
 
 
 def check_symmetric(rows: GramRows, who: str) -> NDArray:
-    """A precomputed matrix of its rows with themselves; refuses one that is not symmetric."""
+    """The precomputed Gram matrix of training rows; raises GramError if it is not symmetric."""
     assert rows.block is not None
-    K = rows.block if len(rows) == rows.block.shape[1] else rows.read(rows)  # rows of weight 0 are gone, columns not
-    parts = [slice(i, i + 512) for i in range(0, len(K), 512)]  # no second matrix
-    asymmetry = max(float(np.abs(K[part] - K[:, part].T).max()) for part in parts)
+    K = rows.block if len(rows) == rows.block.shape[1] else rows.read(rows)  # rows of weight 0 were dropped
+    asymmetry = max(float(np.abs(K[i : i + 512] - K[:, i : i + 512].T).max()) for i in range(0, len(K), 512))
     if asymmetry > 1e-5 * float(np.abs(K).max()):
         raise GramError(
             f"{who}: a precomputed Gram matrix must be symmetric; got K_ij and K_ji that differ by {asymmetry:.3g}. "
@@ -464,7 +437,7 @@ def check_symmetric(rows: GramRows, who: str) -> NDArray:
 
 
 def check_gram(rows: GramRows, who: str) -> bool | None:
-    """Whether a precomputed matrix is positive semi-definite, None if it is too large to tell; it must be symmetric."""
+    """Whether the precomputed Gram matrix of training rows is valid; warns if not. None: it is too large to check."""
     K = check_symmetric(rows, who)
     if len(rows) > MAX_EXAMINED:
         return None

@@ -1,7 +1,7 @@
-"""Every public name of onkel, in one static table.
+"""A static table of all public names of the package `onkel`.
 
-It drives the lazy names of the package, the contract tests (every estimator is tested because it
-is listed here) and, later, the command line. Standard library only.
+It serves the lazy imports of the package, the river adapters, and the contract tests, which test every estimator that
+is listed here. It imports the standard library only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Task = Literal["module", "function", "transform", "classify", "regress", "detect
 
 
 class Entry(NamedTuple):
-    """One public name: where it lives, what it is for, whether it learns one example at a time."""
+    """A public name: the module that defines it, its task, and whether it can learn one example at a time."""
 
     name: str
     module: str

@@ -1,11 +1,14 @@
-"""The compiled part: what may be called of it, under names.
+"""The compiled core: its codes, the choice of the SIMD target, the number of threads, and aligned memory.
 
-`_native` takes contiguous arrays and numbers and fills arrays that the caller owns. It checks types and
-dimensions, not sizes: the caller guarantees that its arrays fit each other (cpp/bind/module.cpp). The codes
-of cpp/product/types.h have their names here. Environment variables, read here and nowhere else:
+The functions of the core are in the extension module `_native` (its signatures are in _native.pyi). They take
+contiguous arrays and numbers, and write results to arrays of the caller. They check dtypes and numbers of dimensions,
+but not sizes: the caller guarantees that its arrays fit each other (cpp/bind/module.cpp).
 
-- ``ONKEL_SIMD``: one of `simd_targets()`, to force a path that is not the machine's best;
-- ``ONKEL_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the CPUs that this process may use.
+Two environment variables are read here and nowhere else:
+
+- ``ONKEL_SIMD``: one of `simd_targets()`, instead of the best that this computer can run;
+- ``ONKEL_NUM_THREADS``: the number of threads of a large product. If it is not set, ``OMP_NUM_THREADS`` is used, and
+  if that is not set either, the number of CPUs that this process may use.
 """
 
 from __future__ import annotations
@@ -37,11 +40,11 @@ __all__ = [
     "threads",
 ]
 
-PANEL_BYTES = 128  # of one feature in one panel: cpp/product/types.h, kPanelBytes
+PANEL_BYTES = 128  # bytes of one feature in a panel of packed rows: cpp/product/types.h, kPanelBytes
 
 
 class Op(IntEnum):
-    """How two rows meet, feature by feature: cpp/product/types.h, Op."""
+    """How two rows are combined, feature by feature, before the sum: cpp/product/types.h, Op."""
 
     DOT = 0
     DISTANCE = 1
@@ -53,7 +56,7 @@ class Op(IntEnum):
 
 
 class Map(IntEnum):
-    """What is then done with each result: cpp/product/types.h, Map."""
+    """The function that is applied to each sum: cpp/product/types.h, Map."""
 
     IDENTITY = 0
     POLYNOMIAL = 1
@@ -65,8 +68,8 @@ class Map(IntEnum):
     RATIONAL_QUADRATIC = 7
 
 
-simd_targets = _native.simd_targets  # what this machine can run, best first
-simd_target = _native.simd_target  # what runs now
+simd_targets = _native.simd_targets  # names of the targets that this computer can run, the best first
+simd_target = _native.simd_target  # name of the target in use
 
 
 def _select(name: str, who: str) -> None:
@@ -76,7 +79,7 @@ def _select(name: str, who: str) -> None:
 
 @contextlib.contextmanager
 def simd(name: str) -> Iterator[None]:
-    """Runs a block on another SIMD path; for tests and benchmarks."""
+    """Context manager that runs a block with another SIMD target; for tests and benchmarks."""
     before = simd_target()
     _select(name, "the SIMD path")
     try:
@@ -90,7 +93,7 @@ _asked: ContextVar[int | None] = ContextVar("threads", default=None)
 
 @contextlib.contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Products of a block use so many threads; where the caller has threads of its own, one each."""
+    """Context manager: products in a block use `count` threads, such as 1 if the caller runs threads of its own."""
     before = _asked.set(count)
     try:
         yield
@@ -99,7 +102,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """Threads that a large product may use."""
+    """The number of threads that a large product may use."""
     asked = _asked.get()
     if asked is not None:
         return asked
@@ -115,12 +118,12 @@ def thread_count() -> int:
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """An uninitialised array that starts on a cache line."""
+    """An uninitialized array that is aligned to a cache line."""
     return _aligned(np.empty, shape, dtype)
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Zeros that start on a cache line; memory is taken as they are touched."""
+    """Zeros, aligned to a cache line; the system assigns memory when they are first written."""
     return _aligned(np.zeros, shape, dtype)
 
 
@@ -132,7 +135,7 @@ def _aligned(make: Callable[..., NDArray], shape: tuple[int, ...], dtype: DTypeL
 
 
 def aligned(array: NDArray) -> NDArray:
-    """A copy that starts on a cache line."""
+    """A copy that is aligned to a cache line."""
     copy = aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy

@@ -1,12 +1,17 @@
+# The functions of the compiled core. The headers in cpp/ that the comments name say what their arguments mean.
+# Rows and kernel values are float32 or float64, all those of one call of the same dtype.
 from collections.abc import Sequence
 
 from numpy.typing import NDArray
 
+# SIMD targets: cpp/target/dispatch.h
 def simd_targets() -> list[str]: ...
 def simd_target() -> str: ...
 def select_simd(name: str) -> bool: ...
 
-# The support of products, packed: cpp/product/types.h
+# Products. The right-hand side: a kernel (op, map and params) and packed rows, bound once for many products:
+# cpp/product/types.h. `values` computes the kernel values of one dense row; `replace` updates the right-hand side after
+# row `place` of its panels was overwritten.
 class Right32:
     def dense(
         self,
@@ -46,6 +51,8 @@ def right(
     slots: NDArray | None,
     features: NDArray | None,
 ) -> Right32: ...
+
+# Preparing rows for products: cpp/product/pack.h
 def place_row(x: NDArray, place: int, rows: NDArray, norms: NDArray, panels: NDArray) -> None: ...
 def pack_dense(S: NDArray, panels: NDArray) -> None: ...
 def pack_csr(indptr: NDArray, indices: NDArray, data: NDArray, slots: NDArray | None, panels: NDArray) -> None: ...
@@ -64,7 +71,11 @@ def squared_norms_csr(indptr: NDArray, indices: NDArray, data: NDArray, norms: N
 def count_nonzeros(X: NDArray, counts: NDArray) -> None: ...
 def all_finite(X: NDArray) -> bool: ...
 def compress_rows(X: NDArray, indptr: NDArray, indices: NDArray, data: NDArray) -> None: ...
+
+# A map on its own, for tests
 def apply_map(map: int, params: Sequence[float], values: NDArray) -> None: ...
+
+# The perceptron without a budget: cpp/learn/perceptron.h
 def least_margins(
     place: NDArray, first: int, y: NDArray, F: NDArray, lengths: NDArray | None, margin: NDArray
 ) -> int: ...
@@ -104,7 +115,7 @@ def vote(
     out: NDArray,
 ) -> None: ...
 
-# A learner under a budget, and the arrays of a chunk: cpp/learn/budget.h
+# A learner with a budget, bound to the arrays of a chunk for many passes: cpp/learn/budget.h
 class Budget32:
     def learn(self, y: NDArray, w: NDArray, t: int) -> int: ...
 
@@ -133,6 +144,8 @@ def budget(
     steps: NDArray,
     counts: NDArray,
 ) -> Budget32: ...
+
+# Sequential minimal optimization on one block of variables; returns its steps and its last gap: cpp/learn/smo.h
 def smo(
     K: NDArray,
     size: int,
@@ -144,10 +157,12 @@ def smo(
     tol: float,
     most: int,
 ) -> tuple[int, float]: ...
+
+# The Projectron: cpp/learn/projectron.h (all_right: whether no output errs on a single example)
 def project_rows(L: NDArray, size: int, K: NDArray, Z: NDArray, threads: int) -> None: ...
 def all_right(K: NDArray, A: NDArray, y: NDArray, F: NDArray) -> bool: ...
 
-# The screening of single examples for the Projectron: cpp/learn/screen.h
+# Screening of single examples for the Projectron, in single precision: cpp/learn/screen.h
 class Screen32:
     def by_projection(self, kxx: float, y: NDArray) -> int: ...
     def by_coefficients(self, kxx: float, y: NDArray) -> int: ...
@@ -173,6 +188,8 @@ def screen(
 ) -> Screen32: ...
 def apply_deferred(L: NDArray, size: int, deferred: NDArray, B: NDArray) -> None: ...
 def invert_rows(L: NDArray, first: int, last: int, M: NDArray, sq_norms: NDArray) -> None: ...
+
+# The pass of the Projectron over a chunk, and its coefficients: cpp/learn/projectron.h
 def project_pass(
     eta: float,
     budget: int,
@@ -194,12 +211,13 @@ def project_pass(
 ) -> bool: ...
 def coefficients(L: NDArray, B: NDArray, A: NDArray) -> None: ...
 
-# The state (cpp/learn/lasvm.h) comes first: tau, rows, held, place, area, kept, sizes, values, marks, zeros, ends,
-# level, tally, K_chunk, log; then y, C, row_ids, at, position, F, steps, counts, work
+# LASVM: cpp/learn/lasvm.h. The first arguments of all three functions are its state: tau, rows, held, place, area,
+# kept, sizes, values, marks, zeros, ends, level, tally, K_chunk, log (cpp/bind/svm.cpp lists the fields of each array).
+# Then come, for lasvm_pass: y, C, row_ids, at, position, F, steps, counts, work
 def lasvm_pass(*args: NDArray | float) -> int: ...
 
-# … position, work
+# for lasvm_finish: position, work
 def lasvm_finish(*args: NDArray | float) -> int: ...
 
-# … places, threads
+# for lasvm_end_chunk: places, threads
 def lasvm_end_chunk(*args: NDArray | float) -> None: ...

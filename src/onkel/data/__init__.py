@@ -1,4 +1,4 @@
-"""Input: examples in their order, and toy streams."""
+"""Data: streams of examples, and toy streams."""
 
 from __future__ import annotations
 

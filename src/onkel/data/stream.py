@@ -1,14 +1,14 @@
-"""Streams: examples in their order, one by one or in chunks, in bounded memory.
+"""Streams: examples in order, one by one or in chunks, in bounded memory.
 
-A `Stream` stands before one of three sources, which all give pairs (x, y) and chunks (X, y):
+A `Stream` reads from one of three kinds of sources. Each of them yields pairs (x, y) or chunks (X, y):
 
-    _Arrays   data that is all there: rows are sliced, so it can be shuffled and its length is known
-    _Pairs    an iterable of (x, y): a chunk asks it for as many as it needs, and no more
-    _Blocks   an iterable of (X, y), cut and joined into chunks of the size that is asked for
+    _Arrays   data in memory. Rows are sliced, so the data can be shuffled and its length is known.
+    _Pairs    an iterable of pairs (x, y). A chunk takes as many pairs as it needs, and no more.
+    _Blocks   an iterable of batches (X, y), which are cut and joined into chunks of the requested size.
 
-The last two may be read again if what they stand on can: a list, or a function that makes a new
-iterator. An iterator is read once, and a second reading is an error rather than an empty stream.
-Values are not looked at here: that is the estimator's door.
+The last two can be read several times if their iterable is a list, or a function that returns a new iterator. An
+iterator can be read only once; a second reading raises an error, instead of giving an empty stream. Values are not
+checked here: the estimator does that.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ __all__ = ["Stream"]
 Pair: TypeAlias = tuple[Any, Any]
 Chunk: TypeAlias = tuple[Any, NDArray[Any]]
 
-READ = 1024  # rows of arrays that are unpacked at a time where examples are asked for one by one
+READ = 1024  # rows of a block from which single examples are taken when a stream over arrays is iterated
 AGAIN = "Give a list, or a function that makes a new iterator, to read it again."
 
 
 class Stream:
-    """Examples (x, y) in their order, from data that is all there or that comes bit by bit.
+    """Examples (x, y) in order, from arrays or from an iterable.
 
-    ``for x, y in stream`` gives them one by one, `chunks` in batches for `partial_fit`; both start at
-    the first example. ``Stream(X, y)`` is over arrays, `Stream.of` over an iterable of pairs,
-    `Stream.of_chunks` over an iterable of batches.
+    ``for x, y in stream`` yields the examples one by one, and ``stream.chunks(size)`` yields batches for `partial_fit`;
+    both start at the first example. ``Stream(X, y)`` reads from arrays, `Stream.of` from an iterable of pairs, and
+    `Stream.of_chunks` from an iterable of batches.
 
     Parameters
     ----------
-    X : rows: an array (n, d), a SciPy sparse matrix, a data frame (whose chunks are frames, so that names
-        are kept), or a list of objects such as strings or dicts. Nothing is copied.
+    X : rows, at least one: an array (n, d), a SciPy sparse matrix, a data frame, or a list of objects such as strings
+        or dicts. Arrays and data frames are not copied. Chunks of a data frame are data frames, with its column names.
     y : a label or target per row, shape (n,).
 
-    Cost: a chunk of arrays is a slice of them; one of an iterable holds no more than its own examples.
+    Cost: a chunk of arrays is a slice; a chunk of an iterable holds only its own examples in memory.
 
     >>> from onkel.data import Stream
     >>> stream = Stream([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], ["a", "b", "a"])
@@ -76,9 +76,9 @@ class Stream:
     def of(cls, pairs: Iterable[Pair] | Callable[[], Iterable[Pair]]) -> Self:
         """A stream over pairs (x, y), where x is a vector, a sparse row, a dict or another object.
 
-        `pairs` is an iterable, such as a list, a generator or a dataset of river, or a function without
-        arguments that makes one. A chunk of vectors is an array, of sparse rows a CSR matrix, and of
-        anything else a list.
+        `pairs` is an iterable of pairs, such as a list, a generator or a dataset of river, or a function without
+        arguments that returns one. A chunk of vectors is an array, a chunk of sparse rows is a CSR matrix, and a chunk
+        of anything else is a list.
         """
         if isinstance(pairs, cls):
             return pairs
@@ -87,10 +87,10 @@ class Stream:
 
     @classmethod
     def of_chunks(cls, chunks: Iterable[Chunk] | Callable[[], Iterable[Chunk]], length: int | None = None) -> Self:
-        """A stream over batches (X, y) of any sizes, which need not be those that are asked for later.
+        """A stream over batches (X, y) of any sizes, which are independent of the chunk sizes requested later.
 
-        `chunks` is an iterable or a function that makes one, `length` the number of examples in all, if
-        it is known. Data frames are taken as arrays.
+        `chunks` is an iterable of batches, or a function without arguments that returns one. `length` ≥ 1 is the total
+        number of examples; None (default): unknown. Data frames are converted to arrays.
         """
         made, _ = _readings(chunks, "Stream.of_chunks: chunks", "batches (X, y)")
         if length is not None:
@@ -99,6 +99,7 @@ class Stream:
 
     @classmethod
     def _over(cls, source: _Source) -> Self:
+        """A stream that reads from a source."""
         stream = cls.__new__(cls)
         stream._source = source
         return stream
@@ -107,15 +108,18 @@ class Stream:
         return self._source.pairs()
 
     def chunks(self, size: int) -> Iterator[Chunk]:
-        """Batches (X, y) of `size` ≥ 1 examples, the last one of what is left."""
+        """Yields batches (X, y) of `size` ≥ 1 examples; the last one may be smaller."""
         return self._source.chunks(check_integer(size, "size", "Stream.chunks", at_least=1))
 
     def take(self, n: int) -> Stream:
-        """The first `n` ≥ 1 examples, or all if there are fewer, as a stream that reads no further."""
+        """A stream of the first `n` ≥ 1 examples, or of all if there are fewer; it does not read beyond them."""
         return self._over(self._source.take(check_integer(n, "n", "Stream.take", at_least=1)))
 
     def shuffled(self, random_state: Any = None) -> Stream:
-        """The same examples in a random order, the same at every reading; only for data that is all there."""
+        """A stream of the same examples in a random order, which is the same at every reading; for arrays only.
+
+        `random_state` is a seed or a RandomState; None (default): a new order at every call.
+        """
         if not isinstance(self._source, _Arrays):
             raise KindError(
                 "Stream.shuffled needs all the data, as in Stream(X, y); got a stream that comes bit by bit. "
@@ -142,6 +146,8 @@ class Stream:
 
 
 class _Source(Protocol):
+    """What a stream reads from; `length` is the number of examples, or None if it is unknown."""
+
     @property
     def length(self) -> int | None: ...
     def pairs(self) -> Iterator[Pair]: ...
@@ -150,7 +156,7 @@ class _Source(Protocol):
 
 
 class _Arrays:
-    """Rows that are all there, in the order given (None: as they are)."""
+    """Rows in memory, visited in the order of the indices `order` (None: from first to last)."""
 
     def __init__(self, X: Any, y: NDArray[Any], order: NDArray[np.intp] | None = None) -> None:
         self.X, self.y, self.order = X, y, order
@@ -158,10 +164,10 @@ class _Arrays:
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         for start in range(0, self.length, size):
-            where: Any = slice(start, min(start + size, self.length))
+            index: Any = slice(start, min(start + size, self.length))
             if self.order is not None:
-                where = self.order[where]
-            yield _some(self.X, where), self.y[where]
+                index = self.order[index]
+            yield _some(self.X, index), self.y[index]
 
     def pairs(self) -> Iterator[Pair]:
         return _unpacked(self.chunks(READ))
@@ -176,7 +182,7 @@ class _Arrays:
 
 
 class _Pairs:
-    """What an iterable of (x, y) gives; `made` begins a new reading."""
+    """An iterable of pairs (x, y); `made` returns a new iterator over it."""
 
     def __init__(self, made: Callable[[], Iterator[Any]], length: int | None) -> None:
         self.made, self.length = made, length
@@ -192,7 +198,7 @@ class _Pairs:
 
 
 class _Blocks:
-    """What an iterable of (X, y) gives, in chunks of any size."""
+    """An iterable of batches (X, y), up to `stop` examples; `made` returns a new iterator over it."""
 
     def __init__(self, made: Callable[[], Iterator[Any]], length: int | None, stop: int | None = None) -> None:
         self.made, self.length, self.stop = made, length, stop
@@ -212,7 +218,7 @@ class _Blocks:
 
 
 class _Once:
-    """An iterator, which can be read once."""
+    """Returns its iterator at the first call and raises an error at the second."""
 
     def __init__(self, iterator: Iterator[Any], who: str) -> None:
         self.iterator: Iterator[Any] | None = iterator
@@ -226,7 +232,10 @@ class _Once:
 
 
 def _readings(source: Any, who: str, what: str) -> tuple[Callable[[], Iterator[Any]], int | None]:
-    """What begins a reading of an iterable, or of those that a function makes; and its length, if it has one."""
+    """A function that returns a new iterator over `source`, and the length of `source`, if it has one.
+
+    `source` is an iterable or a function that returns one; `what` describes its elements in error messages.
+    """
     if callable(source) and not isinstance(source, Iterable):
         return lambda: iter(_iterable(source(), who, what)), None
     iterable = _iterable(source, who, what)
@@ -239,6 +248,7 @@ def _readings(source: Any, who: str, what: str) -> tuple[Callable[[], Iterator[A
 
 
 def _iterable(source: Any, who: str, what: str) -> Iterable[Any]:
+    """Checks that `source` is an iterable of examples or batches."""
     if isinstance(source, (str, bytes, dict, np.ndarray)) or not isinstance(source, Iterable):
         raise KindError(
             f"{who} must be an iterable of {what} or a function that makes one; got {type(source).__name__}. "
@@ -251,26 +261,28 @@ def _iterable(source: Any, who: str, what: str) -> Iterable[Any]:
 
 
 def _pair(example: Any) -> Pair:
+    """Checks that an example is a pair (x, y)."""
     if not isinstance(example, (tuple, list)) or len(example) != 2:
         raise KindError(f"Stream.of: each example must be a pair (x, y); got {_shown(example)}.")
     return example[0], example[1]
 
 
 def _gathered(pairs: Iterator[Pair], size: int) -> Iterator[Chunk]:
-    """Pairs in batches; no more are asked for than the batch needs."""
+    """Collects pairs into batches; reads no further than the batch needs."""
     while batch := list(islice(pairs, size)):
         yield stacked([x for x, _ in batch]), _labels([y for _, y in batch], "Stream.of: the labels")
 
 
 def _unpacked(chunks: Iterator[Chunk]) -> Iterator[Pair]:
+    """The single examples of batches."""
     for X, y in chunks:
         yield from zip(_singles(X), y.tolist(), strict=True)
 
 
 def _cut(blocks: Iterator[Any], stop: int | None) -> Iterator[Chunk]:
-    """Batches that have passed the door, up to `stop` examples."""
-    left = stop
-    while left is None or left > 0:
+    """Checks batches and yields them until there are `stop` examples (None: no limit)."""
+    remaining = stop
+    while remaining is None or remaining > 0:
         block = next(blocks, None)
         if block is None:
             return
@@ -282,14 +294,14 @@ def _cut(blocks: Iterator[Any], stop: int | None) -> Iterator[Chunk]:
             raise ShapeError(f"Stream.of_chunks: y must give a label per row of X, shape ({n},); got {y.shape}.")
         if _is_frame(X):
             X = np.asarray(X)
-        if left is not None:
-            X, y = _some(X, slice(left)), y[:left]
-            left -= len(y)
+        if remaining is not None:
+            X, y = _some(X, slice(remaining)), y[:remaining]
+            remaining -= len(y)
         yield X, y
 
 
 def _resized(blocks: Iterator[Chunk], size: int) -> Iterator[Chunk]:
-    """The same examples in batches of `size`; what waits for more is less than one."""
+    """Cuts and joins batches into batches of `size`; less than one batch of examples is waiting at any time."""
     waiting: list[Chunk] = []
     count = 0
     for X, y in blocks:
@@ -307,6 +319,7 @@ def _resized(blocks: Iterator[Chunk], size: int) -> Iterator[Chunk]:
 
 
 def _joined(parts: list[Chunk]) -> Chunk:
+    """Concatenates batches into one."""
     if len(parts) == 1:
         return parts[0]
     blocks = [X for X, _ in parts]
@@ -322,7 +335,7 @@ def _joined(parts: list[Chunk]) -> Chunk:
 
 
 def _rows(X: Any, who: str) -> Any:
-    """X as rows that `_some` slices: an array (n, d), CSR, a data frame, or a list of objects."""
+    """X in a form that `_some` can index: an array (n, d), a CSR matrix, a data frame, or a list of objects."""
     if sp.issparse(X):
         if X.ndim != 2:
             raise ShapeError(f"{who}: X must have two dimensions; got shape {X.shape}.")
@@ -346,7 +359,7 @@ def _rows(X: Any, who: str) -> Any:
 
 
 def stacked(rows: list[Any]) -> Any:
-    """Single examples as a batch: vectors as an array, sparse rows as CSR, anything else as a list."""
+    """Joins single examples to a batch: vectors to an array, sparse rows to CSR, anything else to a list."""
     if sp.issparse(rows[0]):
         return sp.vstack([x.reshape(1, -1) for x in rows], format="csr")
     if not _is_vector(rows[0]):
@@ -373,22 +386,24 @@ def _count(rows: Any) -> int:
     return len(rows) if isinstance(rows, list) else int(rows.shape[0])
 
 
-def _some(rows: Any, where: Any) -> Any:
-    """The rows of a slice, or of an array of their numbers."""
+def _some(rows: Any, index: Any) -> Any:
+    """A selection of rows, by a slice or an array of row indices."""
     if hasattr(rows, "iloc"):
-        return rows.iloc[where]
-    if isinstance(rows, list) and not isinstance(where, slice):
-        return [rows[i] for i in where]
-    return rows[where]
+        return rows.iloc[index]
+    if isinstance(rows, list) and not isinstance(index, slice):
+        return [rows[i] for i in index]
+    return rows[index]
 
 
 def _singles(rows: Any) -> Iterator[Any]:
+    """The rows one by one; sparse rows as matrices of one row."""
     if sp.issparse(rows):
         return (rows[i : i + 1] for i in range(rows.shape[0]))
     return iter(np.asarray(rows) if _is_frame(rows) else rows)
 
 
 def _labels(y: Any, who: str) -> NDArray[Any]:
+    """The labels as an array; raises an error for lists that mix strings and numbers, or are nested."""
     try:
         labels = np.asarray(y)
     except ValueError as error:
@@ -402,5 +417,6 @@ def _labels(y: Any, who: str) -> NDArray[Any]:
 
 
 def _shown(thing: Any) -> str:
+    """The repr of an object, at most 60 characters, for error messages."""
     shown = repr(thing)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."

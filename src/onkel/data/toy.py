@@ -1,4 +1,4 @@
-"""Toy streams, generated as they are read."""
+"""Toy streams, generated while they are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onkel.errors import ParameterError
 
 __all__ = ["drifting"]
 
-BLOCK = 4096  # examples that are drawn at a time, whatever the chunks
+BLOCK = 4096  # examples that are drawn at a time, so that the stream does not depend on the chunk size
 
 
 def drifting(
@@ -25,30 +25,32 @@ def drifting(
     noise: float = 0.0,
     random_state: int | np.random.RandomState | None = None,
 ) -> Stream:
-    """Two classes in four sectors of the plane, like the arms of a mill, that turn as time goes on.
+    """Two classes in four sectors of the plane, like the blades of a windmill, which turn over time.
 
-    x ~ N(0, I) and y = [sin 2(φ − θ) > 0], where φ is the angle of (x₁, x₂) and θ that of the mill at
-    example t: θ = 2π · turns · t / n, and an eighth of a turn more after each drift. No line does better
-    than chance at any time, and a model that no longer learns falls to chance at the first drift; both
-    classes are equally likely always.
+    x ~ N(0, I) and y = [sin 2(φ − θ) > 0], where φ is the angle of (x₁, x₂), and θ is the angle of the mill at example
+    t: θ = 2π · turns · t / n, plus an eighth of a turn for each drift up to t. Both classes are equally likely at any
+    time, and no linear classifier does better than chance. A model that stops learning falls to chance at the first
+    drift.
 
     Parameters
     ----------
-    n : ≥ 1, examples.
-    d : ≥ 2, features; those beyond the second tell nothing.
-    drifts : numbers of the examples, counted from 0 and ascending, at which the mill jumps.
-    turns : whole turns that it makes slowly during the stream.
-    noise : in [0, 0.5), the part of the labels that are wrong: no learner has a smaller error for long.
-    random_state : seed; the stream is the same at every reading.
+    n : number of examples, ≥ 1.
+    d : number of features, ≥ 2 (default 2). Only the first two matter; the others are noise.
+    drifts : indices of the examples, from 0 and ascending, at which the mill jumps by an eighth of a turn. Empty
+        (default): no jumps.
+    turns : number of turns that the mill makes slowly during the stream; any number. 0 (default): it does not turn.
+    noise : fraction of labels that are flipped, in [0, 0.5) (default 0). No learner can have a smaller error for long.
+    random_state : seed or RandomState. The stream is the same at every reading; None (default): another one for each
+        call of this function.
 
-    Cost: O(d) an example, and 4096 examples of memory, however long the stream is.
+    Cost: O(d) per example, and memory for 4096 examples, however long the stream is.
 
     >>> from onkel.data import drifting
     >>> X, y = next(drifting(1_000_000, drifts=[500_000], random_state=0).chunks(1000))
     >>> X.shape, bool((y == (X[:, 0] * X[:, 1] > 0)).all())
     ((1000, 2), True)
 
-    Source: after the rotating hyperplane of Hulten, Spencer and Domingos 2001, with a boundary that needs a kernel.
+    Source: after the rotating hyperplane of Hulten, Spencer and Domingos 2001; this boundary needs a kernel.
     """
     who = "drifting"
     check_integer(n, "n", who, at_least=1)

@@ -1,11 +1,10 @@
-"""Explicit maps: vectors whose inner products are a kernel's values.
+"""Explicit feature maps: vectors whose inner products are the values of a kernel.
 
-A valid kernel is an inner product of features, k(x, z) = H(x)·H(z), that it never writes down.
-The maps of this module do, as scikit-learn transformers; a linear model behind one of them is a
-kernel method.
+A valid kernel is an inner product of features, k(x, z) = H(x)·H(z), which a kernel method never computes. The
+transformers of this package compute H(x), so that a linear model on H(x) is a kernel method.
 
-    PolynomialMap    the monomials of (γ x·z + c)ᵖ: the same for any data, exact, C(d + p, p) wide
-    EigenMap         what n training points span under any valid kernel: at most n wide
+    PolynomialMap    the monomials of (γ x·z + c)ᵖ: exact for any data, C(d + p, p) columns
+    EigenMap         coordinates in the span of n training points under any valid kernel: at most n columns
 """
 
 from onkel.features.eigen import EigenMap

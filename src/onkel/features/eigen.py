@@ -1,4 +1,4 @@
-"""The eigen map: the features that a training set spans under a kernel."""
+"""The eigen map: coordinates in the span of the training set in the feature space of a kernel."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from onkel.kernels.vectors import VectorRows
 
 __all__ = ["EigenMap"]
 
-FLOATS = [np.float64, np.float32]  # dtypes that stay; other numbers become the first
+FLOATS = [np.float64, np.float32]  # dtypes that are kept; other numbers become float64
 
 
 def _spectrum(
     K: NDArray[Any], n_components: int | None, kernel: Kernel
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues of a Gram matrix that are more than rounding, the largest first, and their vectors.
+    """The eigenvalues of a Gram matrix that are above rounding errors, in descending order, and their eigenvectors.
 
-    A kernel known to be valid can lose more digits than `gram.rounding` allows for (exp of large
-    inner products, in float32), and its negative eigenvalues, up to √ε λ_max, are then the measure
-    of its rounding.
+    Kernel values can have larger rounding errors than `gram.rounding` assumes (exp of large inner products in float32).
+    If the kernel is known to be valid, negative eigenvalues down to −√ε λ_max are therefore taken as rounding errors,
+    and positive eigenvalues of the same size are dropped.
     """
     n = len(K)
     known = kernel.is_psd is True
-    wanted = n if n_components is None or not known else min(n, n_components)  # else the lowest must be seen
+    # All eigenvalues, unless fewer are wanted and there is no need to check the smallest.
+    wanted = n if n_components is None or not known else min(n, n_components)
     copy = K.astype(np.float64)
     values, U = eigh(copy, subset_by_index=[n - wanted, n - 1], overwrite_a=True, check_finite=False)
     largest = float(np.abs(values).max())
@@ -64,35 +65,37 @@ def _spectrum(
 
 
 class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The features that a training set spans under a kernel.
+    """Coordinates in the span of the training set in the feature space of a kernel.
 
-    With the training Gram matrix K = U D Uᵀ the rows of Φ = U D^½ have ΦΦᵀ = K, and any other point
-    goes to Φ(z) = k(z, X) U D^−½, its projection onto their span: with all columns Φ(z)·Φ(x) = k(z, x)
-    for every training x. Column c is the direction of the c-th largest eigenvalue. Unlike
-    scikit-learn's KernelPCA it does not centre, so that inner products remain kernel values.
+    With the training Gram matrix K = U D Uᵀ, the training points have the coordinates Φ = U D^½, so that ΦΦᵀ = K. Any
+    other point z has Φ(z) = k(z, X) U D^−½, the coordinates of its projection onto the span; with all columns,
+    Φ(z)·Φ(x) = k(z, x) for every training point x. The columns are in descending order of the eigenvalues. Unlike
+    KernelPCA of scikit-learn, the map does not center the points, so that inner products remain kernel values.
+
+    `fit` raises a GramError with a witness if the Gram matrix has a negative eigenvalue that is not a rounding error.
+    If `n_components` is given and the kernel says is_psd = True, only the largest eigenvalues are computed, and it
+    relies on the kernel.
 
     Parameters
     ----------
-    kernel : a kernel of `onkel.kernels`, or None for RBF(gamma=1 / number of features). With
-        Precomputed, X is K(train, train) in `fit` and K(new, train) in `transform`. ``kernel__gamma``
-        and the like set the kernel's own parameters.
-    n_components : ≥ 1, at most this many columns; None for all. Eigenvalues within rounding of 0,
-        4 ε tr K with ε that of the dtype of X, never make a column.
+    kernel : a kernel of `onkel.kernels`; None (default): RBF(gamma=1 / number of features). With Precomputed, X is
+        K(train, train) in `fit` and K(new, train) in `transform`. ``kernel__gamma`` and the like set the parameters of
+        the kernel.
+    n_components : ≥ 1, the largest number of columns; None (default): no limit. Eigenvalues up to the rounding error,
+        4 ε tr K with the machine epsilon ε of the dtype of X, never get a column.
 
     Attributes
     ----------
     kernel_ : the kernel in use.
-    eigenvalues_ : D, the largest first.
-    dual_coef_ : U D^−½, shape (training rows, columns): Φ(z) = Σⱼ k(z, xⱼ) dual_coef_[j]. The sign of
-        a column is fixed by its first entry that is at least 0.9 of its largest.
-    X_fit_ : a copy of the training rows; with Precomputed the numbers of the columns of K.
-    n_features_in_, feature_names_in_ : the width of X and, where it has them, its column names.
+    eigenvalues_ : the diagonal of D, in descending order, shape (columns,).
+    dual_coef_ : U D^−½, shape (training rows, columns): Φ(z) = Σⱼ k(z, xⱼ) dual_coef_[j]. The sign of a column is
+        chosen so that the first of its entries with at least 0.9 of the largest modulus is positive.
+    X_fit_ : a copy of the training rows; with Precomputed, the column indices 0 … n − 1 of K.
+    n_features_in_ : number of columns of X in `fit`.
+    feature_names_in_ : column names of X in `fit`, if it is a data frame with names that are strings.
 
-    A kernel whose Gram matrix has a negative eigenvalue beyond rounding is a GramError that carries the
-    witness; with n_components, a kernel that says is_psd = True is believed.
-
-    Cost: `fit` takes n² kernel values in memory and about 9n³ operations, 4n³/3 for few components of
-    a kernel that is_psd; `transform` n kernel values a row in O(tile) memory. float32 in, float32 out.
+    Cost: `fit` stores n² kernel values and takes about 9n³ operations, 4n³/3 for few components of a kernel with
+    is_psd = True. `transform` takes n kernel values per row, in O(tile) memory. float32 input gives float32 output.
 
     >>> import numpy as np
     >>> from onkel import features, kernels
@@ -109,15 +112,16 @@ class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Finds the eigenvectors of the Gram matrix of X; y is ignored."""
+        """Computes the eigenvectors of the Gram matrix of X; y is ignored."""
         self._fit(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Φ of the training rows, as ``fit(X).transform(X)`` without a second look at the kernel."""
+        """Fits the map and returns Φ of the training rows; cheaper than ``fit(X).transform(X)``. y is ignored."""
         return self._fit(X)
 
     def _fit(self, X: Any) -> NDArray[Any]:
+        """Fits the map and returns Φ of the training rows."""
         who, kernel, n_components = "EigenMap", self.kernel, self.n_components
         if not (kernel is None or isinstance(kernel, Kernel)):
             raise KindError(
@@ -142,12 +146,13 @@ class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return (U * np.sqrt(eigenvalues)).astype(K.dtype, copy=False)
 
     def transform(self, X: Any) -> Any:
-        """Φ(z) = k(z, X_fit_) @ dual_coef_ of each row."""
+        """Φ(z) = k(z, X_fit_) @ dual_coef_ for each row z of X, shape (rows, columns)."""
         check_is_fitted(self)
         rows = self._rows(self.kernel_, X, reset=False)
         return expand(self.kernel_, rows, self.X_fit_, self.dual_coef_).astype(rows.dtype, copy=False)
 
     def _rows(self, kernel: Kernel, X: Any, reset: bool) -> Rows:
+        """Checks X; with `reset`, as the training data, whose number and names of columns are then remembered."""
         if kernel.takes != "objects":
             sparse = False if kernel.takes == "gram" else "csr"
             X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=FLOATS, copy=reset)
@@ -164,7 +169,7 @@ class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
 
 def _support(rows: Rows) -> Any:
-    """What `expand` takes for S, later, when these rows are the training set."""
+    """The training rows in the form that `expand` takes as S."""
     if isinstance(rows, VectorRows):
         return rows.matrix
     return rows.objects if isinstance(rows, ObjectRows) else np.arange(len(rows))

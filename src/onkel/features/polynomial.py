@@ -1,13 +1,16 @@
-"""The polynomial map: the monomials behind (γ x·z + c)ᵖ, written down.
+"""The polynomial map: the features of the polynomial kernel (γ x·z + c)ᵖ, computed explicitly.
 
-With x₀ = z₀ = 1, w₀ = c and wᵢ = γ, the kernel is homogeneous and the multinomial theorem splits it:
+With x₀ = z₀ = 1, w₀ = c and wᵢ = γ, the kernel is homogeneous, and the multinomial theorem expands it:
 
     (Σ wᵢ xᵢ zᵢ)ᵖ = Σ_a  p!/Π aᵢ! · Π wᵢ^aᵢ · Π xᵢ^aᵢ · Π zᵢ^aᵢ      over exponents a with Σ aᵢ = p
 
-so H(x) has a column √(p!/Π aᵢ! · Π wᵢ^aᵢ) · Π xᵢ^aᵢ for each monomial. Monomials are numbered in
-lexicographic order of their sorted factors, and this order is what all three functions below use:
-those of degree m that begin with xᵢ are xᵢ times those of degree m − 1 that have no factor before xᵢ,
-and these are the *last* C(q + m − 2, m − 1) of degree m − 1, with q the number of factors from xᵢ on.
+So H(x) has a column √(p!/Π aᵢ! · Π wᵢ^aᵢ) · Π xᵢ^aᵢ for each monomial of degree p.
+
+The monomials of each degree m are numbered in lexicographic order of their sorted factors, and computed from those of
+degree m − 1. The monomials of degree m whose first factor is xᵢ are the products of xᵢ with the monomials of degree
+m − 1 that contain only xᵢ and later variables. If these are q variables, there are C(q + m − 2, m − 1) such monomials,
+and in lexicographic order they are the *last* ones of degree m − 1. `_coefficients`, `_dense_monomials` and
+`_csr_monomials` all use this rule.
 """
 
 from __future__ import annotations
@@ -30,12 +33,12 @@ from onkel.estimators.base import left_as_it_was
 
 __all__ = ["PolynomialMap"]
 
-FLOATS = [np.float64, np.float32]  # what sklearn's door lets pass; other numbers become the first
-MAX_COLUMNS = 10_000_000  # of a PolynomialMap
+FLOATS = [np.float64, np.float32]  # dtypes that are kept; other numbers become float64
+MAX_COLUMNS = 10_000_000  # most columns of a PolynomialMap
 
 
 def _multisets(q: Any, m: int) -> Any:
-    """Monomials of degree m in q variables, C(q + m − 1, m); q a number or an array of them."""
+    """The number of monomials of degree m in q variables, C(q + m − 1, m); q is a number or an array of numbers."""
     count = 0 * q + 1
     for j in range(m):
         count = count * (q + j) // (j + 1)
@@ -43,7 +46,7 @@ def _multisets(q: Any, m: int) -> Any:
 
 
 def _last(lengths: NDArray[np.int64], ends: Any) -> NDArray[np.int64]:
-    """The numbers from end − length to end − 1, for each pair in turn."""
+    """Concatenates the ranges end − length … end − 1, one for each pair of length and end."""
     starts = np.cumsum(lengths) - lengths
     numbers: NDArray[np.int64] = np.repeat(ends - lengths - starts, lengths) + np.arange(lengths.sum())
     return numbers
@@ -58,14 +61,14 @@ def _coefficients(w: NDArray[np.float64], p: int) -> NDArray[np.float64]:
             reach = _multisets(len(w) - variables, m - 1)
             rest = _last(reach, len(square))
             factor = np.repeat(variables, reach)
-            power = np.where(first[rest] == factor, power[rest] + 1, 1)  # of the first factor
+            power = np.where(first[rest] == factor, power[rest] + 1, 1)  # exponent of the first factor
             square = square[rest] * w[factor] * m / power
             first = factor
         return np.sqrt(square)
 
 
 def _dense_monomials(X: NDArray[Any], p: int) -> NDArray[Any]:
-    """The monomials of degree p of each row, (n, d) → (n, C(d + p − 1, p))."""
+    """The monomials of degree p of each row: (n, d) → (n, C(d + p − 1, p))."""
     n, d = X.shape
     block = X
     for m in range(2, p + 1):
@@ -80,16 +83,16 @@ def _dense_monomials(X: NDArray[Any], p: int) -> NDArray[Any]:
 
 
 def _csr_monomials(X: Any, p: int) -> Any:
-    """The same of canonical CSR rows: a row with q non-zeros is a dense row of q variables.
+    """The monomials of degree p of canonical CSR rows, as CSR.
 
-    Only a monomial's number is another one. xᵢ times number t of degree m − 1 is number t + s of
-    degree m, where s = C(d + m − 2, m) − C(d − i + m − 2, m) counts those without x₀, less those
-    without x₀ … xᵢ.
+    A row with q non-zeros is treated like a dense row of q variables; only the column indices differ. The product of xᵢ
+    and monomial t of degree m − 1 is monomial t + s of degree m, where s = C(d + m − 2, m) − C(d − i + m − 2, m): the
+    number of monomials of degree m without x₀, minus the number of those without x₀ … xᵢ.
     """
     n, d = X.shape
     q = np.diff(X.indptr)
-    left = np.repeat(X.indptr[1:], q).astype(np.int64) - np.arange(X.nnz)  # non-zeros from here on in the row
-    behind = d - 1 - X.indices.astype(np.int64)  # variables behind this one
+    left = np.repeat(X.indptr[1:], q).astype(np.int64) - np.arange(X.nnz)  # non-zeros of the row from this one on
+    behind = d - 1 - X.indices.astype(np.int64)  # variables after this one
     values, numbers, indptr = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
     for m in range(2, p + 1):
         reach = _multisets(left, m - 1)
@@ -97,12 +100,12 @@ def _csr_monomials(X: Any, p: int) -> Any:
         values = np.repeat(X.data, reach) * values[rest]
         numbers = np.repeat(_multisets(d - 1, m) - _multisets(behind, m), reach) + numbers[rest]
         indptr = np.concatenate([[0], np.cumsum(reach)])[X.indptr]
-    index = np.int32 if len(values) <= np.iinfo(np.int32).max else np.int64  # many solvers take int32 only
+    index = np.int32 if len(values) <= np.iinfo(np.int32).max else np.int64  # many solvers accept int32 only
     return type(X)((values, numbers.astype(index), indptr.astype(index)), shape=(n, _multisets(d, p)))
 
 
 def _with_one(X: Any) -> Any:
-    """The rows with a 1 in front."""
+    """The rows with a column of ones in front."""
     one = np.ones((X.shape[0], 1), dtype=X.dtype)
     return type(X)(sp.hstack([type(X)(one), X], format="csr")) if sp.issparse(X) else np.hstack([one, X])
 
@@ -110,28 +113,30 @@ def _with_one(X: Any) -> Any:
 class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The features of the polynomial kernel, one column for each monomial.
 
-    H(x)·H(z) = (γ x·z + c)ᵖ, where the column of the monomial Π xᵢ^aᵢ of degree m ≤ p has the
-    coefficient √(p! / ((p − m)! Π aᵢ!) · γᵐ cᵖ⁻ᵐ). Columns come by degree, then lexicographically,
-    and are named after the monomial without its coefficient: ``1, x0, x1, x0^2, x0 x1, x1^2``, as
-    those of scikit-learn's PolynomialFeatures, which has the same columns and all coefficients 1.
+    H(x)·H(z) = (γ x·z + c)ᵖ, where the column of the monomial Π xᵢ^aᵢ of degree m ≤ p has the coefficient
+    √(p! / ((p − m)! Π aᵢ!) · γᵐ cᵖ⁻ᵐ). The columns are ordered by degree, then lexicographically, and named after the
+    monomial without its coefficient: ``1, x0, x1, x0^2, x0 x1, x1^2``. PolynomialFeatures of scikit-learn has the same
+    columns, but all of its coefficients are 1.
 
-    For two features and p = 2, lecture notes often give φ(x) = (1, x₁, x₂, √2x₁x₂, x₁², x₂²). Its
-    inner product is 1 + x·z + (x·z)²: a kernel, but not (1 + x·z)² = 1 + 2x·z + (x·z)², whose
-    linear columns need √2 too. That one is this map, ``PolynomialMap(degree=2)``.
+    For two features and p = 2, lecture notes often give φ(x) = (1, x₁, x₂, √2x₁x₂, x₁², x₂²). Its inner product is
+    1 + x·z + (x·z)². That is a kernel, but not (1 + x·z)² = 1 + 2x·z + (x·z)², whose linear columns need the factor √2,
+    too. The map of (1 + x·z)² is ``PolynomialMap(degree=2)``.
 
     Parameters
     ----------
-    degree : p, a whole number ≥ 1.
-    gamma : γ ≥ 0; at 0 every column but the constant is 0.
-    coef0 : c ≥ 0; at 0 only the monomials of degree exactly p are made.
+    degree : p, a whole number ≥ 1 (default 2).
+    gamma : γ ≥ 0 (default 1), the factor of the inner product. With 0, every column but the constant is 0.
+    coef0 : c ≥ 0 (default 1); the larger, the larger the columns of low degree. With 0, there are only the monomials
+        of degree exactly p.
 
     Attributes
     ----------
     coefficients_ : the coefficient of each column, float64.
-    n_features_in_, feature_names_in_ : the width of X and, where it has them, its column names.
+    n_features_in_ : number of columns of X in `fit`.
+    feature_names_in_ : column names of X in `fit`, if it is a data frame with names that are strings.
 
-    Cost: a row takes C(d + p, p) multiplications and numbers, a sparse row with q non-zeros C(q + p, p);
-    more than 10 million columns are refused. CSR in, CSR out; float32 in, float32 out.
+    Cost: C(d + p, p) multiplications and numbers per row; for a sparse row with q non-zeros, C(q + p, p). More than
+    10 million columns raise an error. CSR input gives CSR output, and float32 input gives float32 output.
 
     >>> from onkel.features import PolynomialMap
     >>> H = PolynomialMap(degree=2).fit([[0.0, 0.0]])
@@ -177,7 +182,7 @@ class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """H(x) of each row: an array, or a CSR matrix where X is sparse."""
+        """H(x) of each row: an array, or a CSR matrix if X is sparse."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         coefficients = self.coefficients_.astype(X.dtype)
@@ -189,11 +194,15 @@ class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rows = rows.copy()
             rows.sum_duplicates()
         H = _csr_monomials(rows, self._degree)
-        H.data = H.data * coefficients[H.indices]  # not in place: of degree 1 they may be the caller's
+        H.data = H.data * coefficients[H.indices]  # not in place: with degree 1 they may be the caller's values
         return H
 
     def get_feature_names_out(self, input_features: Iterable[str] | None = None) -> NDArray[np.object_]:
-        """The monomials, without their coefficients: ``1``, ``x0``, ``x0^2``, ``x0 x1``."""
+        """The monomials, without their coefficients: ``1``, ``x0``, ``x0^2``, ``x0 x1``.
+
+        `input_features` are the names of the features. None (default): `feature_names_in_` if `fit` has seen names,
+        else x0, x1, …
+        """
         check_is_fitted(self)
         names = _names_in(self, input_features)
         monomials = combinations_with_replacement(range(-self._has_one, len(names)), self._degree)  # −1 is the 1
@@ -212,7 +221,7 @@ def _monomial_name(factors: tuple[int, ...], names: list[str]) -> str:
 
 
 def _names_in(estimator: Any, given: Iterable[str] | None) -> list[str]:
-    """The names of the features that went in, or those that the user gives them now."""
+    """The names of the input features: those given, else those seen in `fit`, else x0, x1, …"""
     known = getattr(estimator, "feature_names_in_", None)
     if given is None:
         return [f"x{i}" for i in range(estimator.n_features_in_)] if known is None else list(known)

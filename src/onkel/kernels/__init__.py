@@ -1,4 +1,6 @@
-"""Kernels as values, their algebra, and products with them.
+"""Kernels, their algebra, and the functions that compute Gram matrices and scores with them.
+
+A kernel is a frozen value: kernels compare by content, and their repr reads back.
 
 >>> from onkel.kernels import RBF, Linear
 >>> k = (RBF(gamma=0.5) + Linear()) * RBF(gamma=2.0)

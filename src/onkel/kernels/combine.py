@@ -1,11 +1,14 @@
-"""Kernels made of kernels.
+"""Kernels that are composed of other kernels.
 
-Sums, multiples and scalings are linear in the parts' values, so their scores are the parts'
-scores and stay fused; products, powers and exp take a tile of values and map it.
+Users build them with operators and methods of `Kernel`: ``k1 + k2``, ``2.5 * k``, ``k ** 3``, ``k.exp()``.
 
-Flattened: sums in sums and products in products are merged, numbers are gathered in front, and a
-power of a power is one power, so that equal formulas written differently compare equal and
-``eval(repr(k)) == k``.
+Sums, multiples and scalings are linear in the values of their parts. Their scores are therefore sums of the scores of
+the parts, which the compiled core computes without storing kernel values. Products, powers and exp compute a tile of
+kernel values of their parts and map it.
+
+The operators flatten what they build: nested sums and nested products are merged, the constants of a sum are added up,
+the factors of a product are gathered in front, and a power of a power becomes one power. Therefore formulas that
+differ only in these points compare equal, and ``eval(repr(k)) == k``.
 """
 
 from __future__ import annotations
@@ -29,17 +32,18 @@ __all__ = ["Constant", "Exp", "Multiple", "Normalized", "On", "Power", "Product"
 
 
 def _all_psd(kernels: tuple[Kernel, ...]) -> bool | None:
+    """True if all kernels are positive semi-definite, else None (unknown)."""
     return True if all(k.is_psd is True for k in kernels) else None
 
 
 def wrapped(kernel: Kernel) -> str:
-    """The part's repr, in parentheses where it is itself a sum, a product or a power."""
+    """The repr of a part, in parentheses if it is a sum, a product, a multiple or a power."""
     return f"({kernel!r})" if isinstance(kernel, (Sum, Product, Multiple, Power)) else repr(kernel)
 
 
 @dataclasses.dataclass(frozen=True)
 class Constant(Kernel):
-    """k(x, z) = c on anything; what ``k + c`` adds."""
+    """The constant kernel k(x, z) = `value` on input of any kind, written ``k + 1.0``; valid if `value` ≥ 0."""
 
     value: float
 
@@ -69,6 +73,8 @@ class Constant(Kernel):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class _Several(Kernel):
+    """Base class of sums and products; the parts are called k1, k2, … in parameter names."""
+
     kernels: tuple[Kernel, ...]
 
     def __post_init__(self) -> None:
@@ -96,6 +102,7 @@ class _Several(Kernel):
             kernel._check_rows(x, name)
 
     def _combined(self, x: Rows, z: Rows, out: NDArray, combine: np.ufunc) -> None:
+        """out = the kernel values of all parts, combined with a ufunc."""
         first, *others = self.kernels
         first._gram(x, z, out)
         tile = np.empty(out.shape, dtype=out.dtype)
@@ -105,7 +112,7 @@ class _Several(Kernel):
 
 
 class Sum(_Several):
-    """k₁ + k₂ + …"""
+    """The sum k₁ + k₂ + … of `kernels`; written ``k1 + k2``."""
 
     def __repr__(self) -> str:
         return " + ".join(repr(k.value) if isinstance(k, Constant) else repr(k) for k in self.kernels)
@@ -125,7 +132,7 @@ class Sum(_Several):
 
 
 class Product(_Several):
-    """k₁ · k₂ · …"""
+    """The product k₁ · k₂ · … of `kernels`; written ``k1 * k2``."""
 
     def __repr__(self) -> str:
         return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in self.kernels)
@@ -141,7 +148,7 @@ class Product(_Several):
 
 
 def add(left: Kernel, right: Kernel) -> Kernel:
-    """left + right, flattened; two numbers that meet become one."""
+    """left + right, flattened; several constants are added up, in the place of the first."""
     parts: list[Kernel] = []
     for kernel in (left, right):
         parts.extend(kernel.kernels if isinstance(kernel, Sum) else (kernel,))
@@ -154,7 +161,7 @@ def add(left: Kernel, right: Kernel) -> Kernel:
 
 
 def multiply(left: Kernel, right: Kernel) -> Kernel:
-    """left · right, flattened, with the numbers in front."""
+    """left · right, flattened; factors and constants are multiplied together and put in front."""
     factor = 1.0
     parts: list[Kernel] = []
     for kernel in (left, right):
@@ -174,6 +181,8 @@ def multiply(left: Kernel, right: Kernel) -> Kernel:
 
 @dataclasses.dataclass(frozen=True)
 class OneKernel(Kernel):
+    """Base class of the kernels that change one other kernel."""
+
     kernel: Kernel
 
     def __post_init__(self) -> None:
@@ -196,7 +205,7 @@ class OneKernel(Kernel):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Multiple(OneKernel):
-    """c · k"""
+    """The multiple c · k of `kernel`, where c is `factor`; written ``2.5 * k``."""
 
     factor: float
 
@@ -241,7 +250,7 @@ def multiple(factor: float, kernel: Kernel) -> Kernel:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Power(OneKernel):
-    """kᵖ, p a whole number ≥ 1"""
+    """The power kᵖ of `kernel`, where p, a whole number ≥ 1, is `exponent`; written ``k ** 3``."""
 
     exponent: int
 
@@ -278,7 +287,7 @@ def power(kernel: Kernel, exponent: int) -> Kernel:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Exp(OneKernel):
-    """exp(k)"""
+    """The exponential exp(k(x, z)) of `kernel`; written ``k.exp()``."""
 
     def __repr__(self) -> str:
         return f"{wrapped(self.kernel)}.exp()"
@@ -295,10 +304,10 @@ class Exp(OneKernel):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Normalized(OneKernel):
-    """k(x, z) / √(k(x, x) k(z, z)); where a diagonal is 0 the value is 0.
+    """The normalized `kernel` k(x, z) / √(k(x, x) k(z, z)), 0 if k(x, x) or k(z, z) is 0; ``k.normalized()``.
 
-    exp(k) is normalised in the exponent, exp(k(x, z) − k(x, x)/2 − k(z, z)/2), so that it cannot
-    overflow: ``(2 * gamma * Linear()).exp().normalized()`` is ``RBF(gamma)`` for any data.
+    exp(k) is normalized in the exponent, as exp(k(x, z) − k(x, x)/2 − k(z, z)/2), so that it cannot overflow:
+    ``(2 * gamma * Linear()).exp().normalized()`` equals ``RBF(gamma)`` on any data.
     """
 
     def __repr__(self) -> str:
@@ -309,7 +318,7 @@ class Normalized(OneKernel):
         return self.kernel.is_psd
 
     def _scale(self, x: Rows) -> NDArray[np.float64]:
-        """1 / √k(x, x), 0 where that is 0."""
+        """1 / √k(x, x) of each row, or 0 if k(x, x) is 0."""
 
         def scale() -> NDArray[np.float64]:
             diagonal = self.kernel._diag(x)
@@ -344,7 +353,7 @@ class Normalized(OneKernel):
 
 
 def scale_gram(out: NDArray, scale_x: NDArray[np.float64], scale_z: NDArray[np.float64]) -> None:
-    """out[i, j] *= scale_x[i] scale_z[j], the factors first, so that a symmetric block stays so."""
+    """out[i, j] *= scale_x[i] · scale_z[j]; multiplying the factors first keeps a symmetric block symmetric."""
     out *= np.multiply.outer(scale_x, scale_z).astype(out.dtype, copy=False)
 
 
@@ -366,9 +375,10 @@ def add_scaled_scores(
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class OnOtherRows(OneKernel):
-    """A kernel on other rows that are made of the given ones."""
+    """Base class of the kernels that map the rows and apply `kernel` to the mapped rows."""
 
     def _mapped(self, x: Rows) -> Rows:
+        """The rows that `kernel` is applied to; subclasses implement it and cache the result with x."""
         raise TypeError
 
     def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
@@ -386,7 +396,7 @@ class OnOtherRows(OneKernel):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class On(OnOtherRows):
-    """k on some columns"""
+    """The `kernel` on some columns of the rows, in the given order; written ``k.on([0, 2])``."""
 
     columns: tuple[int, ...]
 
@@ -402,13 +412,13 @@ class On(OnOtherRows):
     def _mapped(self, x: Rows) -> Rows:
         assert isinstance(x, VectorRows)
 
-        def move() -> VectorRows:
+        def select() -> VectorRows:
             if max(self.columns) >= x.n_features:
                 raise ShapeError(f"on({list(self.columns)}) needs {max(self.columns) + 1} columns; got {x.n_features}.")
             part = x.matrix[:, list(self.columns)]
             return VectorRows(_sorted_csr(part) if sp.issparse(part) else np.ascontiguousarray(part))
 
-        return x.keep(("on", self.columns), move)
+        return x.keep(("on", self.columns), select)
 
 
 def _sorted_csr(matrix: sp.csr_array) -> sp.csr_array:

@@ -1,4 +1,12 @@
-"""Kernels that the user brings: values already computed, or functions of the points."""
+"""Kernels that the user provides: precomputed values, a function of two points, and functions that change a kernel.
+
+These are:
+
+    Precomputed    kernel values that are read from a matrix
+    Custom         k(x, z) = fn(x, z)
+    Scaled         f(x) k(x, z) f(z), built by ``k.scaled(f)``
+    After          k(φ(x), φ(z)), built by ``k.after(phi)``
+"""
 
 from __future__ import annotations
 
@@ -21,7 +29,7 @@ __all__ = ["After", "Custom", "Precomputed", "Scaled"]
 
 
 def points(x: Rows) -> Any:
-    """The rows as a user's function wants them."""
+    """The rows as the argument of a user's function: an array, a CSR array, or an array of objects."""
     if isinstance(x, VectorRows):
         return x.matrix
     if isinstance(x, ObjectRows):
@@ -30,18 +38,20 @@ def points(x: Rows) -> Any:
 
 
 def function_name(function: Callable[..., Any]) -> str:
+    """The name of a function, for the repr of a kernel."""
     return getattr(function, "__qualname__", repr(function))
 
 
 @dataclasses.dataclass(frozen=True)
 class Precomputed(Kernel):
-    """Kernel values that are already there: k(X, Z) reads them.
+    """Kernel values that are read from a matrix.
 
-    X is a block of kernel values, a row per point and a column per reference point (for training
-    the square Gram matrix), and Z the numbers of the reference points that are wanted; without Z
-    all of a square X. `onkel.gram.check` says whether such a matrix is valid.
+    In k(X, Z), X is a matrix of kernel values with a row per point and a column per reference point, and Z lists the
+    column indices of the wanted reference points. Without Z, X must be a square Gram matrix, and all of it is returned.
+    An estimator takes the square Gram matrix of its training points in `fit`, and k(new, training) in `predict`.
+    `onkel.gram.check` tells whether a matrix is a valid Gram matrix.
 
-    Cost: a read a value.
+    Cost: one memory access per value.
 
     >>> from onkel.kernels import Precomputed
     >>> Precomputed()([[1.0, 0.5], [0.5, 1.0]], [1])
@@ -72,17 +82,20 @@ class Precomputed(Kernel):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Custom(Kernel):
-    """A kernel by your own function.
+    """A kernel that is computed by a function of your own.
 
     Parameters
     ----------
-    fn : fn(X, Z) → array of shape (rows of X, rows of Z); with `pairwise`, fn(x, z) → a number.
-    pairwise : call fn once for each pair of rows: simple, and as slow as Python.
-    takes : "vectors" for rows of a matrix (a tile of rows at a time, in their own dtype, CSR where
-        the data is), "objects" for a sequence of anything.
-    psd : True if you know that the kernel is valid, False if you know that it is not.
+    fn : function fn(X, Z) that returns an array of shape (rows of X, rows of Z); with `pairwise`, a function fn(x, z)
+        of two rows that returns a number. All values must be finite.
+    pairwise : True: fn is called once for each pair of rows, which is simple but slow. False (default): it is called
+        with blocks of rows.
+    takes : "vectors" (default): X and Z are blocks of rows of a matrix, in the dtype of the data, and CSR if the data
+        is sparse (`pairwise` gets dense rows). "objects": they are arrays of arbitrary Python objects.
+    psd : True if you know that the kernel is positive semi-definite, False if you know that it is not, None (default)
+        if you do not know; it becomes the property `is_psd`.
 
-    Cost: that of fn. Two Custom kernels are equal when their functions are the same object.
+    Cost: the calls of fn. Two Custom kernels are equal if they have the same function object and the same options.
 
     >>> from onkel.kernels import Custom
     >>> Custom(lambda a, b: len(set(a) & set(b)), pairwise=True, takes="objects")(["abc"], ["bcd", "x"])
@@ -137,13 +150,13 @@ class Custom(Kernel):
 
 
 def _one_by_one(points: Any) -> Any:
-    """The rows of a matrix, or the objects, in turn; sparse rows come dense."""
+    """An iterable over the rows of a matrix, as dense rows, or over objects."""
     return points.toarray() if sp.issparse(points) else points
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Scaled(OneKernel):
-    """f(x) k(x, z) f(z)"""
+    """f(x) k(x, z) f(z) for the `kernel` k and a function f that maps rows (n, d) to n numbers; ``k.scaled(f)``."""
 
     f: Callable[[Any], Any]
 
@@ -151,6 +164,8 @@ class Scaled(OneKernel):
         return f"{wrapped(self.kernel)}.scaled({function_name(self.f)})"
 
     def _scale(self, x: Rows) -> NDArray[np.float64]:
+        """f(x) of each row, computed once and cached with the rows."""
+
         def scale() -> NDArray[np.float64]:
             values = np.asarray(self.f(points(x)), dtype=np.float64)
             if values.shape != (len(x),):
@@ -173,7 +188,7 @@ class Scaled(OneKernel):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class After(OnOtherRows):
-    """k(φ(x), φ(z))"""
+    """k(φ(x), φ(z)) for the `kernel` k and a function `phi` that maps rows (n, d) to n rows; ``k.after(phi)``."""
 
     phi: Callable[[Any], Any]
 
@@ -185,10 +200,10 @@ class After(OnOtherRows):
         return f"{wrapped(self.kernel)}.after({function_name(self.phi)})"
 
     def _mapped(self, x: Rows) -> Rows:
-        def move() -> VectorRows:
+        def transform() -> VectorRows:
             mapped = check_matrix(self.phi(points(x)), name="φ(X)", who="after(phi)", dtype=x.dtype)
             if mapped.shape[0] != len(x):
                 raise ShapeError(f"after(phi): phi must give a row per row, {len(x)}; got shape {mapped.shape}.")
             return VectorRows(mapped)
 
-        return x.keep((self, "moved"), move)
+        return x.keep((self, "moved"), transform)

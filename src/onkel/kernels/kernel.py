@@ -1,15 +1,34 @@
-"""The contract that every kernel keeps.
+"""The base class of all kernels, and the methods that a new kernel implements.
 
-A kernel is a frozen value that holds numbers only: compared and hashed by content, printed so
-that it reads back. From outside it is called, ``k(X, Z)``, asked for its diagonal, and combined;
-inside, `tiles` drives it through three methods on rows that have passed the door:
+A kernel is a frozen dataclass whose fields are its parameters. Kernels are compared and hashed by content, and their
+repr reads back (unless they hold a function). Users call ``k(X, Z)`` and ``k.diag(X)`` and combine kernels; for them a
+new kernel defines the property `is_psd` and, unless it compares rows of a matrix, the property `takes`.
 
-    _gram(x, z, out)              out[i, j] = k(x_i, z_j), one tile
-    _add_scores(x, s, A, out)     out += k(x, s) @ A, without ever holding more than a tile
-    _diag(x)                      k(x_i, x_i), float64
+The rest of the library uses the nine members below. Their arguments x, z and s are checked input
+(`onkel.kernels.rows.Rows`), so that only `_check_rows` validates them. A new kernel must implement the first two; the
+others have defaults:
 
-A new kernel must give `_gram` and `_diag`; `_add_scores` follows from `_gram`, and kernels that
-are linear in their parts, or have a map in the compiled core, give a better one.
+    _gram(x, z, out)             out[i, j] = k(xᵢ, zⱼ). `out` has shape (len(x), len(z)) and may be a strided view.
+    _diag(x)                     k(xᵢ, xᵢ), shape (n,), float64. The array may be shared: callers do not write to it.
+
+    _gram_one(x, z, out)         k(x, z) of a single row x, written to the first len(z) entries of `out`, which may
+                                 have more columns. Default: `_gram`.
+    _gram_below(x, out)          k(x, x) on and below the diagonal; the entries above it are unspecified.
+                                 Default: `_gram`, which fills the whole block.
+    _add_scores(x, s, A, out)    out += k(x, s) @ A. Default: `_gram` for one tile of rows after the other, so that
+                                 only one tile of kernel values is in memory.
+    _add_scores_keeping(x, s, A, out, values)
+                                 The same, and values = k(x, s). Default: `_gram`, then a matrix product.
+    _within_one                  Property: True if the form of the kernel guarantees k(x, x) ≤ 1. Default: False.
+    _cost(x)                     Estimated multiply-adds per kernel value, from which a learner decides whether to
+                                 cache kernel values. Default: inf, as for every kernel that is computed in Python.
+    _check_rows(x, name)         Raises an error for rows outside the kernel's domain. Default: all rows are valid.
+
+`onkel.kernels.tiles` calls `_gram`, `_gram_below`, `_add_scores`, `_add_scores_keeping` and `_check_rows`; the learners
+and estimators call `_gram_one`, `_diag`, `_within_one`, `_cost` and `_check_rows`. Kernels that are linear in the
+values of their parts (sums, multiples) override `_add_scores`, which saves them from storing kernel values. A kernel
+that the compiled core can compute derives from `onkel.kernels.product.VectorKernel`: it defines `_diag` and `_form`,
+its formula in the terms of the core, and inherits `_cost` and the five methods that compute Gram matrices and scores.
 """
 
 from __future__ import annotations
@@ -33,63 +52,67 @@ __all__ = ["Kernel", "Takes"]
 
 Takes = Literal["vectors", "objects", "gram", "anything"]
 
-# Values of a tile on the general path: 1 MB of float64, so that the maps over it stay in cache.
+# Kernel values of a tile in the default `_add_scores`: 1 MB of float64, so that a tile stays in cache.
 TILE_VALUES = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel(ABC):
-    """A similarity k(x, z) that stands for an inner product ⟨φ(x), φ(z)⟩.
+    """A similarity k(x, z) that stands for an inner product ⟨φ(x), φ(z)⟩ of feature vectors.
 
-    Kernels combine: ``k1 + k2``, ``k + c``, ``k1 * k2``, ``2.5 * k``, ``k ** 3``, ``k.exp()``,
+    Kernels can be combined: ``k1 + k2``, ``k + c``, ``k1 * k2``, ``2.5 * k``, ``k ** 3``, ``k.exp()``,
     ``k.normalized()``, ``k.on(columns)``, ``k.scaled(f)``, ``k.after(phi)``.
     """
 
     @property
     def takes(self) -> Takes:
-        """What the kernel compares: rows of a matrix, objects, or rows of a Gram matrix."""
+        """The kind of input: "vectors" (rows of a matrix), "objects", "gram" (kernel values) or "anything"."""
         return "vectors"
 
-    # ---- what a user calls
+    # ---- public methods
 
     def __call__(self, X: Any, Z: Any = None) -> NDArray:
-        """The Gram block of k(xᵢ, zⱼ), shape (rows of X, rows of Z); Z is X where it is left out.
+        """The matrix of kernel values k(xᵢ, zⱼ), shape (rows of X, rows of Z).
 
-        float32 rows give float32 values, everything else float64.
+        Z = None (default) stands for X, which gives the Gram matrix of X. The values are float32 if both X and Z are,
+        else float64.
         """
         from onkel.kernels.tiles import gram
 
         return gram(self, X, Z)
 
     def diag(self, X: Any) -> NDArray:
-        """k(xᵢ, xᵢ) for each row, without the Gram matrix."""
+        """k(xᵢ, xᵢ) for each row of X, computed without the Gram matrix."""
         from onkel.kernels.tiles import prepare
 
         rows = prepare(self, X, itself=True)
-        return self._diag(rows).astype(rows.dtype)  # a copy: what _diag gives may be shared
+        return self._diag(rows).astype(rows.dtype)  # a copy, because the array of _diag may be shared
 
     @property
     @abstractmethod
     def is_psd(self) -> bool | None:
-        """True: every Gram matrix is positive semi-definite. False: not in general. None: unknown."""
+        """True if every Gram matrix is positive semi-definite, False if not in general, None if it is unknown."""
 
-    # ---- what tiles and the combinations call, inside the door
+    # ---- called by the rest of the library, on checked input (see the table above)
 
     @abstractmethod
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None: ...
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        """out[i, j] = k(xᵢ, zⱼ)."""
 
     def _gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
-        """out = k(x, z) of one row, followed by anything: `out`, of shape (1, n), has room for more."""
+        """out[0, :len(z)] = k(x, z) for a single row x. `out` (1, capacity) may be wider; its rest is unspecified."""
         self._gram(x, z, out[:, : len(z)])
 
     def _gram_below(self, x: Rows, out: NDArray) -> None:
-        """out = k(x, x) on and below the diagonal; above it anything."""
+        """out = k(x, x) on and below the diagonal; the entries above it are unspecified."""
         self._gram(x, x, out)
 
     @abstractmethod
-    def _diag(self, x: Rows) -> NDArray[np.float64]: ...
+    def _diag(self, x: Rows) -> NDArray[np.float64]:
+        """k(xᵢ, xᵢ), shape (n,); callers do not write to it."""
 
     def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """out += k(x, s) @ A, tile by tile."""
         step = max(1, TILE_VALUES // max(1, len(s)))
         tile = np.empty((min(step, len(x)), len(s)), dtype=x.dtype)
         for start in range(0, len(x), step):
@@ -101,26 +124,29 @@ class Kernel(ABC):
     def _add_scores_keeping(
         self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64], values: NDArray
     ) -> None:
-        """The same, and values = k(x, s), whose columns are contiguous."""
+        """out += k(x, s) @ A and values = k(x, s); the columns of `values` are contiguous."""
         self._gram(x, s, values)
         out += values.astype(np.float64, copy=False) @ A
 
     @property
     def _within_one(self) -> bool:
-        """Whether k(x, x) ≤ 1 for every x, by the kernel's form."""
+        """Whether the form of the kernel guarantees k(x, x) ≤ 1 for every x."""
         return False
 
     def _cost(self, x: Rows) -> float:
-        """Roughly the multiply-adds of one value with these rows; inf where it takes Python to compute it."""
+        """Estimated multiply-adds per kernel value on these rows; inf if values are computed in Python."""
         return math.inf
 
     def _check_rows(self, x: Rows, name: str) -> None:
-        """Refuses rows outside the kernel's domain."""
+        """Raises an error for rows outside the kernel's domain; `name` is the argument's name in the message."""
 
-    # ---- parameters, as scikit-learn asks for them
+    # ---- parameters: the methods that scikit-learn uses
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameter names mapped to their values; with `deep`, those of the parts too."""
+        """A dict of parameter names and values.
+
+        With deep = True (default) it includes the parameters of the parts of a composed kernel, as ``part__name``.
+        """
         params: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         if deep:
             for name, part in self._parts().items():
@@ -128,7 +154,10 @@ class Kernel(ABC):
         return params
 
     def with_params(self, **params: Any) -> Kernel:
-        """The same kernel with some parameters replaced: ``RBF(gamma=1.0).with_params(gamma=2.0)``."""
+        """A copy with some parameters replaced: ``RBF(gamma=1.0).with_params(gamma=2.0)``.
+
+        ``part__name`` replaces a parameter of a part of a composed kernel.
+        """
         own = {key: value for key, value in params.items() if "__" not in key}
         nested: dict[str, dict[str, Any]] = {}
         for key, value in params.items():
@@ -146,13 +175,15 @@ class Kernel(ABC):
         return (kernel._with_parts(parts) if parts else kernel)._flat()
 
     def _parts(self) -> dict[str, Kernel]:
+        """The kernels that this kernel is made of, by the names that `get_params` uses."""
         return {}
 
     def _with_parts(self, parts: dict[str, Kernel]) -> Kernel:
+        """A copy with some of its parts replaced."""
         return dataclasses.replace(self, **parts)
 
     def _flat(self) -> Kernel:
-        """The same kernel as the algebra would have built it."""
+        """The same kernel in the flattened form that the operators build."""
         return self
 
     def __sklearn_clone__(self) -> Self:
@@ -160,7 +191,7 @@ class Kernel(ABC):
 
     # ---- the algebra
 
-    __array_ufunc__ = None  # NumPy numbers leave the operators to the kernel
+    __array_ufunc__ = None  # so that ``np.float64(2) * k`` calls __rmul__ of the kernel
 
     def __add__(self, other: Kernel | float) -> Kernel:
         from onkel.kernels.combine import Constant, add
@@ -199,25 +230,25 @@ class Kernel(ABC):
         return Exp(self)
 
     def normalized(self) -> Kernel:
-        """k(x, z) / √(k(x, x) k(z, z)): every point at distance 1 from the origin; 0 stays 0."""
+        """k(x, z) / √(k(x, x) k(z, z)): feature vectors are scaled to length 1; those of length 0 stay 0."""
         from onkel.kernels.combine import Normalized
 
         return self if isinstance(self, Normalized) else Normalized(self)
 
     def on(self, columns: Sequence[int]) -> Kernel:
-        """The kernel on some columns of the rows: ``RBF(gamma=1.0).on([0, 2])``."""
+        """The kernel on the given columns only: ``RBF(gamma=1.0).on([0, 2])``."""
         from onkel.kernels.combine import On
 
         return On(self, columns)  # type: ignore[arg-type]
 
     def scaled(self, f: Callable[[Any], Any]) -> Kernel:
-        """f(x) k(x, z) f(z), where f takes rows (n, d) and gives n numbers."""
+        """f(x) k(x, z) f(z), where f maps rows of shape (n, d) to n numbers."""
         from onkel.kernels.custom import Scaled
 
         return Scaled(self, f)
 
     def after(self, phi: Callable[[Any], Any]) -> Kernel:
-        """k(φ(x), φ(z)), where φ takes rows (n, d) and gives rows that the kernel takes."""
+        """k(φ(x), φ(z)), where φ maps rows of shape (n, d) to a matrix with n rows."""
         from onkel.kernels.custom import After
 
         return After(self, phi)
@@ -228,7 +259,10 @@ def _is_number(value: object) -> bool:
 
 
 def same_kind(kernels: Sequence[Kernel], what: str) -> Takes:
-    """What all the parts of a combination take; refuses a mixture, and what is no kernel."""
+    """The kind of input that all parts of a combination take; raises KindError if they differ or are not kernels.
+
+    `what` names the combination in the message, such as "sum".
+    """
     for kernel in kernels:
         if not isinstance(kernel, Kernel):
             raise KindError(f"a {what} needs kernels such as RBF(gamma=1.0); got {kernel!r}.")

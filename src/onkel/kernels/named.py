@@ -1,6 +1,7 @@
-"""Kernels by name, as scikit-learn's estimators take them: one table, resolved at the edge.
+"""Kernels by name: from the parameters of an estimator to a Kernel.
 
-``kernel="rbf", gamma="scale", degree=3, coef0=1.0``, a function of two blocks of rows, or a Kernel.
+An estimator takes a name with its parameters, ``kernel="rbf", gamma="scale", degree=3, coef0=1.0``, a function of two
+blocks of rows, or a Kernel. Names are resolved here, in one table.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from onkel.kernels.vectors import VectorRows
 
 __all__ = ["KERNEL_NAMES", "named_kernel", "resolve_gamma"]
 
-# name → kernel from gamma, degree, coef0; what a kernel does not use is ignored, as in scikit-learn
+# The kernel of each name, from gamma, degree and coef0. Like scikit-learn, it ignores parameters that the kernel of a
+# name does not have.
 _TABLE: dict[str, Callable[[float, float, float], Kernel]] = {
     "linear": lambda gamma, degree, coef0: Linear(),
     "poly": lambda gamma, degree, coef0: Polynomial(degree=degree, gamma=gamma, coef0=coef0),
@@ -34,11 +36,12 @@ _TABLE: dict[str, Callable[[float, float, float], Kernel]] = {
 }
 KERNEL_NAMES = tuple(_TABLE)
 GAMMAS = ("scale", "auto", "median")
-MEDIAN_ROWS = 1000  # of the sample that the median distance is taken from
+# gamma="median" takes every k-th row, with the largest k that leaves at least this many rows.
+MEDIAN_ROWS = 1000
 
 
 def named_kernel(kernel: Any, gamma: float, degree: float, coef0: float, who: str) -> Kernel:
-    """The Kernel that an estimator's parameters mean; `gamma` is already a number."""
+    """The Kernel for the parameters of an estimator; `gamma` is already a number."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
@@ -54,7 +57,7 @@ def named_kernel(kernel: Any, gamma: float, degree: float, coef0: float, who: st
 
 
 def refuse_unused(kernel: Any, given: dict[str, Any], defaults: dict[str, Any], who: str) -> None:
-    """With a Kernel object a gamma, degree or coef0 of one's own would be lost in silence."""
+    """Raises ParameterError if the user sets gamma, degree or coef0 with a Kernel object, which would ignore them."""
     if isinstance(kernel, Kernel):
         for name, value in given.items():
             if isinstance(value, str) != isinstance(defaults[name], str) or value != defaults[name]:
@@ -65,13 +68,17 @@ def refuse_unused(kernel: Any, given: dict[str, Any], defaults: dict[str, Any], 
 
 
 def resolve_gamma(gamma: Any, x: Any, who: str) -> float:
-    """A number from "scale" (1 / (d · var X)), "auto" (1 / d), "median" (1 / median ‖x − z‖²), or itself."""
+    """The value of gamma for the rows x.
+
+    A number > 0 stands for itself, "scale" for 1 / (d · variance of X), "auto" for 1 / d, and "median" for
+    1 / median ‖x − z‖² over pairs of different rows.
+    """
     if not isinstance(gamma, str):
         return check_number(gamma, "gamma", who, above=0.0, advice=f"Or one of {', '.join(GAMMAS)}.")
     if gamma not in GAMMAS:
         raise ParameterError(f"{who}: gamma must be a number > 0 or one of {', '.join(GAMMAS)}; got {gamma!r}.")
     if not isinstance(x, VectorRows):
-        return 1.0  # kernels on objects and Gram matrices have no use for it
+        return 1.0  # kernels on objects and precomputed values do not use it
     if gamma == "auto":
         return 1.0 / x.n_features
     if gamma == "scale":
@@ -86,7 +93,7 @@ def resolve_gamma(gamma: Any, x: Any, who: str) -> float:
 
 
 def _variance(x: VectorRows) -> float:
-    """The variance of all entries, zeros of CSR rows included."""
+    """The variance of all entries, including the zeros that CSR rows do not store."""
     values, size = x.stored_values, len(x) * x.n_features
     with np.errstate(over="ignore", invalid="ignore"):
         if values.size == size:
@@ -96,6 +103,7 @@ def _variance(x: VectorRows) -> float:
 
 
 def _squared_distances(x: VectorRows) -> NDArray[np.float64]:
+    """The squared distances of all pairs of rows i < j."""
     norms = x.squared_norms()
     squared = norms[:, None] + norms[None, :] - 2 * Linear()(x).astype(np.float64)
     found: NDArray[np.float64] = np.maximum(squared[np.triu_indices(len(x), 1)], 0.0)

@@ -1,8 +1,10 @@
-"""The call of the compiled core: a kernel as an `Op` and a `Map`, and the product of rows with packed support vectors.
+"""Products in the compiled core: kernel values, and scores, of rows with packed support vectors.
 
     scores += k(x, z) @ A        gram = k(x, z)        or both
 
-The right-hand side z is packed and bound once for each kernel, and kept with its rows.
+The core computes k(x, z) = map(Σ op(xᵢ, zᵢ)): an `Op` combines two rows feature by feature, and a `Map` is applied to
+the sum. A `Form` is such a pair with the parameters of the map. The right-hand side z is packed, together with its
+form, into an object of the core, which is cached with the rows of z.
 """
 
 from __future__ import annotations
@@ -22,31 +24,31 @@ from onkel.kernels.vectors import VectorRows
 
 __all__ = ["Form", "VectorKernel", "product"]
 
-# Up to this many features a squared distance is taken directly, Σ(x − z)²: exact, and as fast.
+# Up to this many features a squared distance is computed as Σ(x − z)², which avoids cancellation and is as fast as by
+# norms.
 DIRECT_FEATURES = 8
-
-
-# Bytes of multiply-adds below which a second thread costs more than it brings (about 0.3 ms of work).
+# Products with fewer multiply-adds × bytes per number than this (about 0.3 ms) run in one thread, because a second one
+# would take longer to start than it saves.
 SMALL_PRODUCT = 1 << 25
-
-
-SPARSE_OPS = (Op.DOT, Op.COSINE, Op.MIN)  # a zero adds nothing to these, nor to a distance by norms
+# Ops to which a zero feature adds nothing, so that sparse rows can skip it. So can distances by norms.
+SPARSE_OPS = (Op.DOT, Op.COSINE, Op.MIN)
 
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """A kernel as the compiled core knows it."""
+    """A kernel as the compiled core computes it: an op, a map and the parameters of the map."""
 
     op: Op
     map: Map
     params: tuple[float, ...] = ()
 
     def op_on(self, n_features: int) -> Op:
+        """The op for rows of so many features: squared distances of few features are computed directly."""
         return Op.DIRECT if self.op is Op.DISTANCE and n_features <= DIRECT_FEATURES else self.op
 
     @functools.cached_property
     def sparse_from(self) -> float:
-        """Features from which on rows with few non-zeros are multiplied as sparse ones."""
+        """The least number of features at which rows with few non-zeros take the sparse product; inf: never."""
         if self.op is Op.DISTANCE:
             return DIRECT_FEATURES + 1
         return 0 if self.op in SPARSE_OPS else math.inf
@@ -56,12 +58,12 @@ class Form:
 
     @functools.cached_property
     def _hash(self) -> int:
-        """Made once: rows are asked at every product what they keep by a form."""
+        """Computed once, because every product looks up its right-hand side by the form."""
         return hash((self.op, self.map, self.params))
 
 
 def _aux(op: Op, rows: VectorRows) -> NDArray | None:
-    """What the op needs of each row by itself: engine.h, Rows."""
+    """The number per row that the op needs, or None (cpp/product/types.h, Rows::aux)."""
     if op is Op.DISTANCE:
         return rows.keep("half norms", lambda: _cast(-0.5 * rows.squared_norms(), rows.dtype))
     if op is Op.COSINE:
@@ -70,14 +72,15 @@ def _aux(op: Op, rows: VectorRows) -> NDArray | None:
 
 
 def _cast(values: NDArray[np.float64], dtype: np.dtype) -> NDArray:
+    """Values in the dtype of the rows; those too large for float32 become infinite."""
     if dtype == np.float64:
         return values
-    with np.errstate(over="ignore"):  # the core takes distances of such rows again, directly
+    with np.errstate(over="ignore"):  # the core computes distances of such rows again, directly
         return values.astype(dtype)
 
 
 def _inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / v, and 0 where v is 0."""
+    """1 / v for each value v, or 0 if v is 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values != 0)
 
 
@@ -91,9 +94,10 @@ def product(
     gram: NDArray | None = None,
     below: bool = False,
 ) -> None:
-    """One call of the fused product: scores += k(x, z) @ A, or gram = k(x, z), or both (gram then by columns).
+    """One call of the core: scores += k(x, z) @ A, or gram = k(x, z), or both.
 
-    With `below`, x and z are the same rows, and what `gram` gets above the diagonal may be anything.
+    For both, the columns of `gram` must be contiguous. With `below`, x and z are the same rows, and the entries of
+    `gram` above the diagonal are unspecified.
     """
     n, d = len(x), x.n_features
     sparse = d >= form.sparse_from and x.is_sparse()
@@ -101,7 +105,7 @@ def product(
     values = n * len(z) / (2 if below else 1)
     small = n == 1 or values * x.work(sparse=sparse) * x.dtype.itemsize <= SMALL_PRODUCT
     threads = 1 if small else thread_count()
-    aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # of a dense single row the core makes it itself
+    aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # the core computes it for a single dense row
     if sparse:
         right.csr(*x.csr(), d, aux, A, scores, gram, below, threads)
     else:
@@ -109,7 +113,7 @@ def product(
 
 
 def _right(form: Form, z: VectorRows, for_sparse: bool) -> _native.Right32:
-    """The right-hand side of products."""
+    """The packed right-hand side of products, bound to its form."""
     panels, op = z.panels(for_sparse), form.op_on(z.n_features)
     aux = panels.padded(_aux(op, z))
     return _native.right(op, form.map, form.params, panels.values, panels.columns, aux, panels.slots, panels.features)
@@ -117,17 +121,23 @@ def _right(form: Form, z: VectorRows, for_sparse: bool) -> _native.Right32:
 
 @dataclasses.dataclass(frozen=True)
 class VectorKernel(Kernel):
-    """A kernel with a `Form`; `_finish` maps the form's values further where the core cannot."""
+    """Base class of the kernels that the compiled core computes.
+
+    A subclass defines `_form` and `_diag`. If the core has no map for its parameters, `_fused` is False: the form then
+    gives plain inner products or distances, and `_finish` maps a tile of them to kernel values with NumPy.
+    """
 
     @functools.cached_property
     @abstractmethod
-    def _form(self) -> Form: ...
+    def _form(self) -> Form:
+        """The formula of the kernel in the terms of the core."""
 
     def _finish(self, values: NDArray) -> None:
-        """Maps the form's values to the kernel's, in place; nothing to do where the core did it."""
+        """Maps the values of the form to kernel values, in place; called only if `_fused` is False."""
 
     @property
     def _fused(self) -> bool:
+        """Whether the core computes the kernel values completely."""
         return True
 
     def _cost(self, x: Rows) -> float:
@@ -145,7 +155,7 @@ class VectorKernel(Kernel):
         assert isinstance(x, VectorRows)
         right = z._kept.get((self._form, False)) if self._fused and not x.is_sparse() else None
         if right is None:
-            super()._gram_one(x, z, out)  # which makes it
+            super()._gram_one(x, z, out)  # packs z and caches it for the next call
         else:
             right.values(x.dense(), out)
 

@@ -1,8 +1,13 @@
-"""Rows that have passed the door, and what kernels have worked out about them.
+"""Rows: checked input, together with a cache of what kernels have computed from it.
 
-A learner meets the same rows again and again; a `Rows` keeps what each meeting would compute
-anew: norms, the packed panels of the compiled core, a sparse or dense copy, the columns or the
-mapped rows of a composed kernel. Slices share memory, and carry the norms along.
+A learner uses the same rows many times. A `Rows` object therefore caches everything that would otherwise be computed
+again at each use: norms, the packed panels of the compiled core, a sparse or dense copy, and the rows that a composed
+kernel derives from it (selected columns, φ(x)). A contiguous slice shares the memory of its rows; slices and other
+selections inherit the norms.
+
+    VectorRows   rows of a dense or CSR matrix (onkel.kernels.vectors)
+    ObjectRows   any Python objects
+    GramRows     points that are known only by their kernel values
 """
 
 from __future__ import annotations
@@ -19,15 +24,15 @@ T = TypeVar("T")
 
 
 class Rows:
-    """A sequence of points; subclasses say of what kind."""
+    """A sequence of points; base class of the three kinds of rows."""
 
-    dtype: np.dtype = np.dtype(np.float64)  # of kernel values on these rows
+    dtype: np.dtype = np.dtype(np.float64)  # dtype of the kernel values of these rows
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is kept: a copy works it out anew."""
+        """The cache is not copied or pickled; a copy fills its own."""
         return vars(self) | {"_kept": {}}
 
     def __len__(self) -> int:
@@ -38,27 +43,30 @@ class Rows:
 
     @classmethod
     def joined(cls, blocks: Sequence[Any]) -> Rows:
-        """Several blocks of one kind as one."""
+        """Concatenates several blocks of rows of this class."""
         raise TypeError
 
     def compact(self) -> Rows:
-        """The same rows, stored as they are best multiplied."""
+        """The same rows in the format, dense or CSR, whose product is faster."""
         return self
 
     def reordered(self, order: NDArray[np.int64], spare: Rows | None = None) -> Rows:
-        """The same rows in another order; in the memory of `spare`, of as many no longer needed, if it will do."""
+        """The same rows in another order.
+
+        `spare` are rows of the same size that are no longer needed; their memory may be reused for the result.
+        """
         return self[order]
 
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for these rows."""
-        kept = self._kept.get(key, self)  # these rows: nothing that could be kept
+        """The cached value of `key`; calls `make` and caches its result if there is none yet."""
+        kept = self._kept.get(key, self)  # self is never cached, so it stands for "missing"
         if kept is self:
             kept = self._kept[key] = make()
         return kept  # type: ignore[no-any-return]
 
 
 class ObjectRows(Rows):
-    """Strings, sets, anything: one object per row."""
+    """One Python object per row: a string, a set or anything else."""
 
     def __init__(self, objects: NDArray) -> None:
         super().__init__()
@@ -76,10 +84,11 @@ class ObjectRows(Rows):
 
 
 class GramRows(Rows):
-    """Points known only by their kernel values with reference points.
+    """Points that are known only by their kernel values with reference points.
 
-    On the left of a product: a block of values (n, reference points). On the right: which of
-    the reference points, as column numbers. Training points have both, and their own k(x, x).
+    On the left-hand side of a product, `block` holds the kernel values, shape (n, reference points). On the right-hand
+    side, `columns` says which of the reference points the points are, as column indices. Training points have both, and
+    `diagonal` holds their k(x, x).
     """
 
     def __init__(self, block: NDArray | None, columns: NDArray[np.intp] | None, diagonal: NDArray | None) -> None:
@@ -92,7 +101,7 @@ class GramRows(Rows):
         return len(self.block) if self.block is not None else len(self.columns)  # type: ignore[arg-type]
 
     def read(self, reference: GramRows) -> NDArray:
-        """The values of these points with the reference points."""
+        """The kernel values of these points with the points `reference`."""
         assert self.block is not None
         assert reference.columns is not None
         return self.block[:, reference.columns]
@@ -110,5 +119,5 @@ class GramRows(Rows):
 
 
 def joined(blocks: Sequence[Rows]) -> Rows:
-    """Several blocks of one kind as one."""
+    """Concatenates several blocks of rows of the same class."""
     return blocks[0].joined(blocks)

@@ -1,12 +1,12 @@
-"""Blockwise products: Gram blocks and scores of any kernel, a tile at a time.
+"""Gram matrices and scores of any kernel, computed tile by tile.
 
     expand(k, X, S, A) = k(X, S) @ A         memory O(tile), never O(n · m)
 
-The support is taken in blocks whose packed panels are a few megabytes, and for each of them the
-rows in slabs that keep a native call under about 0.1 s, so that Ctrl-C is heard. Scores add up in
-float64 whatever the rows' dtype. What a learner meets again it prepares once:
+The support S is split into blocks of at most 16 MB when packed, and X into slabs of rows. The size of a slab is chosen
+so that one native call takes less than about 0.1 s; between two calls Python can handle Ctrl-C. Scores are summed in
+float64, whatever the dtype of the rows. Rows that are used several times should be prepared once:
 
-    rows = prepare(kernel, X)                            # norms and panels are kept with the rows
+    rows = prepare(kernel, X)                            # caches norms and packed panels with the rows
     expand(kernel, rows[later], rows[new], A, out=F)     # F += k(X_later, X_new) @ A
 """
 
@@ -28,23 +28,33 @@ from onkel.kernels.vectors import VectorRows
 
 __all__ = ["expand", "gram", "prepare"]
 
-BLOCK_BYTES = 16 << 20  # of the packed support
-# Support vectors in a block come in multiples of this: where the core moves its sums to float64.
+BLOCK_BYTES = 16 << 20  # size of a packed block of the support
+# The number of support vectors in a block is a multiple of this, if so many fit. The core moves its sums to float64
+# after this many or a power of two below (cpp/product/product.h, kFlush), so that scores do not depend on the blocks.
 BLOCK_COLUMNS = 512
-# One native call should last about this long, at a rate of multiply-adds per second and thread
-# that slow machines of each kind reach.
+# Intended duration of one native call, and the multiply-adds per second and thread that even a slow computer with
+# each SIMD target reaches.
 SLAB_SECONDS = 0.08
 RATES = {"baseline": 6e9, "avx2": 3e10, "avx512": 4e10}
-SLAB_BYTES = 16 << 20  # of the slab's own rows, should they need a copy
-GRAM_VALUES = 1 << 22  # of a slab, where they are stored: a composed kernel needs as many again
+SLAB_BYTES = 16 << 20  # largest size of the rows of a slab, in case they must be copied
+# Largest number of kernel values of a slab if they are stored: a composed kernel allocates as many again.
+GRAM_VALUES = 1 << 22
 
 
 def prepare(kernel: Kernel, X: Any, *, name: str = "X", itself: bool = False) -> Rows:
-    """Rows that have passed the door and keep what `kernel` computes about them.
+    """Checks rows once and wraps them in an object that caches what kernels compute from them.
 
-    The rows may be sliced, and given to `expand` and to kernels in place of an array. They refer to
-    the caller's memory: do not change it meanwhile. With a `Precomputed` kernel, `itself` says that
-    X is the Gram matrix of its rows with themselves, so that its diagonal is k(x, x).
+    The result can be sliced, and passed to `expand` and to kernels in place of an array. It refers to the memory of X,
+    which must not be changed while the rows are in use.
+
+    Parameters
+    ----------
+    kernel : the Kernel that the rows are meant for; it determines the kind of input and its valid values.
+    X : rows: an array, a CSR matrix or a sequence of objects; for `Precomputed`, a block of kernel values. Rows that
+        are already prepared are returned as they are.
+    name : name of the argument in error messages (default "X").
+    itself : only for `Precomputed`: True if X is the square Gram matrix of its own rows, so that its diagonal holds
+        k(x, x). False (default): X holds kernel values with other points.
     """
     if isinstance(X, Rows):
         return X
@@ -62,6 +72,7 @@ def prepare(kernel: Kernel, X: Any, *, name: str = "X", itself: bool = False) ->
 
 
 def _objects(X: Any, name: str, who: str) -> ObjectRows:
+    """Checks a sequence of objects; raises an error for a single string and for an empty sequence."""
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
         raise KindError(f"{who}: {name} must be a sequence of objects; got {type(X).__name__}. For one write [{name}].")
     objects = np.empty(len(X), dtype=object)
@@ -72,7 +83,7 @@ def _objects(X: Any, name: str, who: str) -> ObjectRows:
 
 
 def _prepare_two(kernel: Kernel, X: Any, Z: Any, name: str) -> tuple[Rows, Rows]:
-    """Both sides of a product, of one dtype and one number of features."""
+    """Prepares both sides of a product and converts them to one dtype; raises ShapeError if their widths differ."""
     x = prepare(kernel, X, itself=Z is None)
     if kernel.takes == "gram":
         assert isinstance(x, GramRows)
@@ -91,7 +102,7 @@ def _prepare_two(kernel: Kernel, X: Any, Z: Any, name: str) -> tuple[Rows, Rows]
 
 
 def _gram_columns(x: GramRows, Z: Any, name: str) -> GramRows:
-    """The reference points that a precomputed block is read at."""
+    """The right-hand side of a product with `Precomputed`: the column indices Z, checked."""
     assert x.block is not None
     if Z is None or isinstance(Z, GramRows):
         return x if Z is None else Z
@@ -108,19 +119,20 @@ def _gram_columns(x: GramRows, Z: Any, name: str) -> GramRows:
 
 
 def _work(rows: Rows) -> float:
-    """Roughly the multiply-adds of one kernel value with these rows."""
+    """Estimated multiply-adds per kernel value with these rows."""
     return rows.work() if isinstance(rows, VectorRows) else 32.0
 
 
 def row_bytes(rows: Rows) -> int:
-    """Of a row of numbers, were it dense; of any other as of one number."""
+    """Bytes of one row if stored densely; for objects and Gram rows, the bytes of one number."""
     return rows.dtype.itemsize * (rows.n_features if isinstance(rows, VectorRows) else 1)
 
 
 def _blocks(s: Rows, kept: bool, tile: int | None = None) -> Iterator[tuple[slice, Rows]]:
-    """The support in blocks of BLOCK_BYTES, whole multiples of BLOCK_COLUMNS where they fit.
+    """Splits the support into blocks of at most `tile` rows and yields each with its slice.
 
-    Rows that the caller prepared keep their blocks, and with them the packed panels.
+    If `tile` is None, a block has BLOCK_BYTES, rounded down to a multiple of BLOCK_COLUMNS rows (of 32 if fewer than
+    BLOCK_COLUMNS fit). With `kept`, the blocks are cached with the rows `s`, and with them their packed panels.
     """
     if tile is None:
         fitting = max(32, BLOCK_BYTES // row_bytes(s))
@@ -129,24 +141,27 @@ def _blocks(s: Rows, kept: bool, tile: int | None = None) -> Iterator[tuple[slic
         yield slice(0, len(s)), s
         return
     for start in range(0, len(s), tile):
-        where = slice(start, start + tile)
-        yield where, (s.keep(("block", start, tile), partial(s.__getitem__, where)) if kept else s[where])
+        block = slice(start, start + tile)
+        yield block, (s.keep(("block", start, tile), partial(s.__getitem__, block)) if kept else s[block])
 
 
 def _is_quick(x: Rows, columns: int) -> bool:
-    """Whether the rows' products with so many support vectors are, on any machine."""
+    """Whether kernel values with `columns` support vectors take less than SLAB_SECONDS on any computer."""
     return len(x) * columns * _work(x) < SLAB_SECONDS * RATES["baseline"]
 
 
 def _slabs(x: Rows, columns: int, *, most: int | None = None, tile: int | None = None) -> Iterator[tuple[slice, Rows]]:
-    """The rows in slabs that take SLAB_SECONDS with so many support vectors."""
+    """Splits rows into slabs of at most `tile` rows and yields each with its slice.
+
+    If `tile` is None, a slab takes about SLAB_SECONDS with `columns` support vectors and has at most `most` rows.
+    """
     if tile is None:
         if (most is None or len(x) <= most) and _is_quick(x, columns):
             yield slice(0, len(x)), x
             return
         work = SLAB_SECONDS * RATES[simd_target()] * thread_count()
         tile = int(work / (columns * _work(x)))
-        if not isinstance(x, VectorRows) or x.is_dense:  # CSR rows are multiplied where they are
+        if not isinstance(x, VectorRows) or x.is_dense:  # CSR rows need no copy, as a rule
             tile = min(tile, SLAB_BYTES // row_bytes(x))
         tile = max(64, tile)
         tile = tile if most is None else min(tile, most)
@@ -154,8 +169,8 @@ def _slabs(x: Rows, columns: int, *, most: int | None = None, tile: int | None =
         yield slice(0, len(x)), x
         return
     for start in range(0, len(x), tile):
-        where = slice(start, start + tile)
-        yield where, x[where]
+        slab = slice(start, start + tile)
+        yield slab, x[slab]
 
 
 def gram(kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
@@ -167,14 +182,14 @@ def gram(kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
 
 
 def fill(kernel: Kernel, x: Rows, z: Rows, out: NDArray, *, kept: bool = True) -> None:
-    """out = k(x, z), inside the door; rows or columns of `out` may lie apart."""
+    """out = k(x, z) for checked rows. `out` may be strided; with `kept`, blocks of z are cached with its rows."""
     for block, right in _blocks(z, kept):
         for slab, left in _slabs(x, len(right), most=max(1, GRAM_VALUES // len(right))):
             kernel._gram(left, right, out[slab, block])
 
 
 def fill_below(kernel: Kernel, x: Rows, out: NDArray) -> None:
-    """out = k(x, x) on and below the diagonal, inside the door; above it anything."""
+    """out = k(x, x) on and below the diagonal for checked rows; the entries above it are unspecified."""
     if _is_quick(x, len(x)) and len(x) * row_bytes(x) <= BLOCK_BYTES:
         kernel._gram_below(x, out)
     else:
@@ -192,9 +207,11 @@ def add_scores(
     tile: tuple[int | None, int | None] = (None, None),
     values: NDArray | None = None,
 ) -> None:
-    """out += k(x, s) @ A, inside the door; A (m, c) is C-contiguous, out (n, c) has any strides.
+    """out += k(x, s) @ A for checked rows; A (m, outputs) is C-contiguous, out (n, outputs) has any strides.
 
-    With `values`, (n, m) with contiguous columns, the kernel values are stored there as well.
+    If `values` is given, an array (n, m) with contiguous columns, the kernel values are stored there as well. With
+    `kept`, the blocks of s are cached with its rows. `tile` limits the rows and support vectors of a tile (None: the
+    automatic choice).
     """
     for block, right in _blocks(s, kept, tile=tile[1]):
         most = None if values is None else max(1, GRAM_VALUES // len(right))
@@ -216,22 +233,23 @@ def expand(
 ) -> NDArray[np.float64]:
     """The scores k(X, S) @ A of a kernel expansion, in O(tile) memory.
 
-    f_c(xᵢ) = Σⱼ A_jc k(xᵢ, sⱼ), the operation that every learner of onkel lives on. For the
-    kernels of `onkel.kernels` on vectors, their sums, multiples and scalings, inner products, the
-    kernel's map and the weighted sum are one pass that never writes a kernel value to memory.
+    f_c(xᵢ) = Σⱼ A_jc k(xᵢ, sⱼ); kernel models call it to predict. For the kernels of `onkel.kernels` on vectors, and
+    for their sums, multiples and scalings, the compiled core computes inner products, kernel values and the weighted
+    sum in one pass, without writing kernel values to memory.
 
     Parameters
     ----------
     kernel : any Kernel.
-    X : rows to score: an array, a CSR matrix, a sequence of objects, or `prepare(kernel, X)`.
-    S : support rows, likewise. Prepared rows keep their packed panels for the next call.
-        With `Precomputed`, the numbers of the columns of X that are the support.
-    A : weights, shape (m,) or (m, outputs).
-    out : float64, shape (n,) or (n, outputs), to add the scores to; given back.
-    tile : rows and support vectors of a tile, where the automatic choice will not do. The scores
-        do not depend on it but for the rounding of the last digits.
+    X : rows to score, n of them: an array, a CSR matrix, a sequence of objects, or rows from `prepare`.
+    S : support vectors, m of them, in the same form as X. Rows from `prepare` keep their packed panels for the next
+        call. With `Precomputed`, the indices of the columns of X that belong to the support vectors.
+    A : weights of the support vectors, shape (m,) or (m, outputs).
+    out : C-contiguous float64 array of shape (n,) or (n, outputs); the scores are added to it and it is returned.
+        None (default): a new array.
+    tile : a pair (rows, support vectors), each ≥ 1, the size of a tile. None (default): chosen automatically. It
+        changes the scores by rounding errors only.
 
-    Cost: n · m kernel values; memory for one block of packed support (16 MB).
+    Cost: n · m kernel values; memory for one block of packed support vectors (16 MB).
 
     >>> from onkel.kernels import Polynomial, expand
     >>> expand(Polynomial(degree=2), X=[[1.0], [2.0]], S=[[1.0], [0.0]], A=[1.0, -1.0])

@@ -1,8 +1,8 @@
-"""Kernels on rows of numbers.
+"""The ten kernels on rows of numbers.
 
-Each is a formula in its docstring, an `Op` (how two rows meet) and a `Map` (what is done with the
-result) of the compiled core. Where the core has no map for a parameter (a fractional degree, a
-Matérn with another ν), the map runs in NumPy over a tile of plain products or distances.
+The formula of each kernel is in its docstring. Its `_form` says how the compiled core computes it: an `Op` combines two
+rows feature by feature, and a `Map` is applied to the sum. If the core has no map for a parameter (a fractional degree
+of `Polynomial`, most ν of `Matern`), the core computes a tile of inner products or distances, and NumPy maps it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
     "Sigmoid",
 ]
 
-ONE = np.ones(1)  # k(x, x) of one row under a stationary kernel
+ONE = np.ones(1)  # k(x, x) of a single row; shared, hence read-only
 ONE.flags.writeable = False
 
 
 class _Stationary(VectorKernel):
-    """k(x, x) = 1 everywhere."""
+    """A positive semi-definite kernel with k(x, x) = 1 for every x."""
 
     _within_one = True
 
@@ -56,7 +56,7 @@ class _Stationary(VectorKernel):
 
 
 def _set(kernel: Kernel, name: str, **limits: Any) -> None:
-    """Checks one parameter of a frozen kernel and keeps it as a plain float."""
+    """Checks one parameter of a frozen kernel and stores it as a float."""
     value = check_number(getattr(kernel, name), name, type(kernel).__name__, **limits)
     object.__setattr__(kernel, name, value)
 
@@ -66,9 +66,9 @@ def _set(kernel: Kernel, name: str, **limits: Any) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Linear(VectorKernel):
-    """The inner product k(x, z) = x·z.
+    """The linear kernel, the inner product k(x, z) = x·z.
 
-    Cost: d multiply-adds a value.
+    Cost: d multiply-adds per value.
 
     >>> from onkel.kernels import Linear
     >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
@@ -90,15 +90,17 @@ class Linear(VectorKernel):
 class Polynomial(VectorKernel):
     """The polynomial kernel k(x, z) = (γ x·z + c)ᵖ.
 
-    Its features are all products of up to p coordinates (`onkel.features.PolynomialMap`).
+    Its features are all products of up to p coordinates; `onkel.features.PolynomialMap` computes them. The kernel is
+    valid (positive semi-definite) if p is a whole number, γ ≥ 0 and c ≥ 0.
 
     Parameters
     ----------
-    degree : p > 0; a whole number for a valid kernel. A fractional power of a negative base is NaN.
-    gamma : γ; ≥ 0 for a valid kernel.
-    coef0 : c; ≥ 0 for a valid kernel. 0 keeps only the products of exactly p coordinates.
+    degree : p > 0 (default 3). A fractional power of a negative number is NaN.
+    gamma : γ, any number (default 1): the factor of the inner product.
+    coef0 : c, any number (default 1); the larger, the more the products of few coordinates count. With c = 0, only
+        the products of exactly p coordinates remain.
 
-    Cost: d multiply-adds a value.
+    Cost: d multiply-adds per value.
 
     >>> from onkel.kernels import Polynomial
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])  # (1 + 11)²
@@ -139,16 +141,16 @@ class Polynomial(VectorKernel):
 
 @dataclasses.dataclass(frozen=True)
 class Sigmoid(VectorKernel):
-    """The hyperbolic tangent k(x, z) = tanh(γ x·z + c), kept for its history.
+    """The sigmoid kernel k(x, z) = tanh(γ x·z + c), here for historical reasons.
 
-    It is not positive semi-definite in general, so no theorem on the mistakes holds for it.
+    It is not positive semi-definite in general, so no mistake bound holds for it.
 
     Parameters
     ----------
-    gamma : γ, any number.
-    coef0 : c, any number.
+    gamma : γ, any number (default 1): the factor of the inner product.
+    coef0 : c, any number (default 1): the offset inside the tanh.
 
-    Cost: d multiply-adds and a tanh a value.
+    Cost: d multiply-adds and a tanh per value.
 
     >>> from onkel.kernels import Sigmoid
     >>> Sigmoid(gamma=0.5).is_psd
@@ -174,9 +176,9 @@ class Sigmoid(VectorKernel):
 
 @dataclasses.dataclass(frozen=True)
 class Cosine(VectorKernel):
-    """The cosine of the angle, k(x, z) = x·z / (‖x‖ ‖z‖); 0 where a row is zero.
+    """The cosine of the angle between two rows, k(x, z) = x·z / (‖x‖ ‖z‖); 0 if either row is zero.
 
-    Cost: d multiply-adds a value.
+    Cost: d multiply-adds per value.
 
     >>> from onkel.kernels import Cosine
     >>> Cosine()([[3.0, 4.0]], [[6.0, 8.0]])
@@ -201,13 +203,13 @@ class Cosine(VectorKernel):
 class RBF(_Stationary):
     """The Gaussian kernel k(x, z) = exp(−γ ‖x − z‖²), γ = 1 / (2σ²).
 
-    Every finite set of distinct points is separable under it.
+    Every finite set of distinct points is linearly separable in its feature space, for any labels.
 
     Parameters
     ----------
-    gamma : γ > 0; the larger, the closer two points must be to count as similar.
+    gamma : γ > 0 (default 1); the larger, the closer two points must be to count as similar.
 
-    Cost: d multiply-adds and an exp a value.
+    Cost: d multiply-adds and an exp per value.
 
     >>> from onkel.kernels import RBF
     >>> RBF(gamma=0.5)([[0.0], [1.0]]).round(4)
@@ -222,7 +224,7 @@ class RBF(_Stationary):
 
     @classmethod
     def from_sigma(cls, sigma: float) -> RBF:
-        """The kernel exp(−‖x − z‖² / (2σ²))."""
+        """The kernel exp(−‖x − z‖² / (2σ²)) of width `sigma` > 0."""
         return cls(gamma=0.5 / check_number(sigma, "sigma", "RBF.from_sigma", above=0.0) ** 2)
 
     @functools.cached_property
@@ -235,17 +237,18 @@ MATERN_MAPS = {0.5: Map.MATERN12, 1.5: Map.MATERN32, 2.5: Map.MATERN52}
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Matern(_Stationary):
-    """The Matérn kernel of smoothness ν: with r = √(2ν) ‖x − z‖ / ℓ, k = 2¹⁻ᵛ rᵛ Kᵥ(r) / Γ(ν).
+    """The Matérn kernel of smoothness ν: k(x, z) = 2¹⁻ᵛ rᵛ Kᵥ(r) / Γ(ν) with r = √(2ν) ‖x − z‖ / ℓ.
 
-    ν = 1/2 is exp(−r), 3/2 (1 + r) exp(−r), 5/2 (1 + r + r²/3) exp(−r), and ν = inf the Gaussian
-    exp(−‖x − z‖² / (2ℓ²)).
+    Special cases: exp(−r) for ν = 1/2, (1 + r) exp(−r) for ν = 3/2, (1 + r + r²/3) exp(−r) for ν = 5/2, and the
+    Gaussian exp(−‖x − z‖² / (2ℓ²)) for ν = inf.
 
     Parameters
     ----------
-    nu : ν > 0, inf included; 0.5, 1.5, 2.5 and inf run in the compiled core.
-    length_scale : ℓ > 0.
+    nu : ν > 0, inf included (default 1.5); the larger, the smoother the learned function. The compiled core
+        computes 0.5, 1.5, 2.5 and inf.
+    length_scale : ℓ > 0 (default 1): the distance over which the similarity falls off.
 
-    Cost: d multiply-adds and an exp a value (other ν: a Bessel function, far slower).
+    Cost: d multiply-adds and an exp per value (other ν: a Bessel function, which is far slower).
 
     >>> from onkel.kernels import Matern
     >>> Matern(nu=0.5)([[0.0]], [[1.0]]).round(4)
@@ -260,7 +263,7 @@ class Matern(_Stationary):
         _set(self, "length_scale", above=0.0)
 
     def __repr__(self) -> str:
-        nu = 'float("inf")' if math.isinf(self.nu) else repr(self.nu)  # a bare inf would not read back
+        nu = 'float("inf")' if math.isinf(self.nu) else repr(self.nu)  # eval could not read a bare inf
         return f"Matern(nu={nu}, length_scale={self.length_scale!r})"
 
     @property
@@ -286,14 +289,14 @@ class Matern(_Stationary):
 class RationalQuadratic(_Stationary):
     """The rational quadratic kernel k(x, z) = (1 + ‖x − z‖² / (2αℓ²))^−α.
 
-    A mixture of Gaussians of many widths; α → ∞ is the Gaussian of width ℓ.
+    It is a mixture of Gaussian kernels of many widths; as α → ∞, it approaches the Gaussian of width ℓ.
 
     Parameters
     ----------
-    alpha : α > 0.
-    length_scale : ℓ > 0.
+    alpha : α > 0 (default 1); the smaller, the more the widths of the mixture differ.
+    length_scale : ℓ > 0 (default 1): the typical width.
 
-    Cost: d multiply-adds, a log and an exp a value.
+    Cost: d multiply-adds, a log and an exp per value.
 
     >>> from onkel.kernels import RationalQuadratic
     >>> RationalQuadratic(alpha=1.0)([[0.0]], [[2.0]]).round(4)
@@ -318,9 +321,9 @@ class Laplacian(_Stationary):
 
     Parameters
     ----------
-    gamma : γ > 0.
+    gamma : γ > 0 (default 1); the larger, the closer two points must be to count as similar.
 
-    Cost: 3d operations and an exp a value; sparse rows are made dense, a tile at a time.
+    Cost: 3d operations and an exp per value; sparse rows are converted to dense ones first.
 
     >>> from onkel.kernels import Laplacian
     >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, -1.0]]).round(4)
@@ -341,6 +344,7 @@ class Laplacian(_Stationary):
 
 
 def _refuse_negative(kernel: Kernel, x: Rows, name: str) -> None:
+    """Raises ValuesError if the rows have a negative value."""
     assert isinstance(x, VectorRows)
     values = x.stored_values
     if values.size and values.min() < 0:
@@ -352,15 +356,15 @@ def _refuse_negative(kernel: Kernel, x: Rows, name: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Chi2(_Stationary):
-    """The exponential χ² kernel k(x, z) = exp(−γ Σ (xᵢ − zᵢ)² / (xᵢ + zᵢ)), 0/0 counted as 0.
+    """The exponential χ² kernel k(x, z) = exp(−γ Σ (xᵢ − zᵢ)² / (xᵢ + zᵢ)), where 0/0 counts as 0.
 
-    For histograms and other rows without negative values.
+    It is for histograms and other rows without negative values.
 
     Parameters
     ----------
-    gamma : γ > 0.
+    gamma : γ > 0 (default 1); the larger, the closer two histograms must be to count as similar.
 
-    Cost: d divisions and an exp a value; sparse rows are made dense, a tile at a time.
+    Cost: d divisions and an exp per value; sparse rows are converted to dense ones first.
 
     >>> from onkel.kernels import Chi2
     >>> Chi2(gamma=1.0)([[1.0, 0.0]], [[0.0, 1.0]]).round(4)
@@ -382,9 +386,9 @@ class Chi2(_Stationary):
 
 @dataclasses.dataclass(frozen=True)
 class HistogramIntersection(VectorKernel):
-    """What two histograms share, k(x, z) = Σ min(xᵢ, zᵢ), for rows without negative values.
+    """The histogram intersection kernel k(x, z) = Σ min(xᵢ, zᵢ), for rows without negative values.
 
-    Cost: 2d operations a value.
+    Cost: 2d operations per value.
 
     >>> from onkel.kernels import HistogramIntersection
     >>> HistogramIntersection()([[1.0, 2.0]], [[3.0, 1.0]])

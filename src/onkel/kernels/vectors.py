@@ -1,4 +1,11 @@
-"""Rows of numbers: dense or CSR, with what products need of them, and dense rows that grow in place."""
+"""Rows of numbers, for kernels that take vectors.
+
+The classes are:
+
+    VectorRows     rows of a dense or CSR matrix, with a cache of norms, packed panels and the other format
+    GrowingRows    dense rows to which a learner appends and which it overwrites in place
+    Csr, Panels    CSR rows and packed rows, in the layout of the compiled core
+"""
 
 from __future__ import annotations
 
@@ -14,23 +21,20 @@ from onkel.kernels.rows import Rows
 
 __all__ = ["Csr", "GrowingRows", "Panels", "VectorRows", "grows"]
 
-# Rows with fewer non-zeros than this part of their features are multiplied as sparse rows:
-# one sparse entry costs about as much as three dense ones (benchmarks/products.py).
+# Rows take the sparse product if the fraction of their values that are not zero is below this: one sparse entry costs
+# about as much as three dense ones (benchmarks/products.py).
 SPARSE_BELOW = 0.35
 
+SMALL_COPY = 1 << 17  # CSR copies of fewer entries run in one thread
 
-SMALL_COPY = 1 << 17  # entries below which a second thread costs more than it brings
-
-
-# Up to so many features a panel holds all of them; with more, only those that occur in its rows.
+# For sparse products with more features than this, panels hold only the features that occur in their rows.
 FEW_FEATURES = 4096
 
-
-RIGHTS = (_native.Right32, _native.Right64)  # right-hand sides of products
+RIGHTS = (_native.Right32, _native.Right64)  # types of a packed right-hand side: onkel.kernels.product
 
 
 class Csr(NamedTuple):
-    """CSR rows as the core takes them."""
+    """CSR rows with the index types of the compiled core."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -38,15 +42,15 @@ class Csr(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """Rows as the right-hand side of a product: engine.h, Panels."""
+    """Packed rows, the right-hand side of a product: cpp/product/types.h, Panels."""
 
-    values: NDArray  # (panels, depth, columns of a panel)
-    columns: int
-    slots: NDArray[np.int32] | None
-    features: NDArray[np.int32] | None
+    values: NDArray  # (panels, features in a panel, rows in a panel)
+    columns: int  # number of rows, without the padding of the last panel
+    slots: NDArray[np.int32] | None  # position of each feature in a panel, or −1; None: panels hold all features
+    features: NDArray[np.int32] | None  # feature at each position of a panel; None: panels hold all features
 
     def padded(self, aux: NDArray | None) -> NDArray | None:
-        """One number per row, with zeros up to whole panels."""
+        """`aux`, one number per row, padded with zeros to whole panels."""
         if aux is None:
             return None
         padded = np.zeros(self.values.shape[0] * self.values.shape[2], dtype=self.values.dtype)
@@ -55,7 +59,7 @@ class Panels(NamedTuple):
 
 
 class VectorRows(Rows):
-    """Rows of a dense or CSR matrix that has passed `checks.check_matrix`, or of a `Csr`."""
+    """Rows of a dense or CSR matrix from `onkel.checks.check_matrix`, or of a `Csr` with `n_features` columns."""
 
     def __init__(self, matrix: Any, n_features: int | None = None) -> None:
         super().__init__()
@@ -80,7 +84,7 @@ class VectorRows(Rows):
 
     @property
     def matrix(self) -> Any:
-        """The rows as a user knows them: an array, or a CSR matrix."""
+        """The rows as a NumPy array or a SciPy CSR array."""
         if self._dense is not None:
             return self._dense
         indptr, indices, data = self.csr()
@@ -89,11 +93,11 @@ class VectorRows(Rows):
 
     @property
     def stored_values(self) -> NDArray:
-        """All values of dense rows, the stored ones of CSR rows."""
+        """The values of the rows; those of CSR rows without the zeros that are not stored."""
         return self.csr().data if self._dense is None else self._dense
 
     def work(self, *, sparse: bool = False) -> float:
-        """Roughly the multiply-adds of a kernel value with one of these rows, 16 of them for its map."""
+        """Estimated multiply-adds per kernel value with these rows; the map of the kernel counts as 16."""
         return 16.0 + (self.csr().data if sparse else self.stored_values).size / len(self)
 
     def __getitem__(self, index: slice | NDArray) -> VectorRows:
@@ -104,6 +108,7 @@ class VectorRows(Rows):
         return self._inherit(rows, index)
 
     def reordered(self, order: NDArray[np.int64], spare: Rows | None = None) -> VectorRows:
+        """The same rows in another order, in the memory of `spare` if it is given."""
         if not isinstance(spare, VectorRows):
             return self[order]
         if self._dense is not None:
@@ -111,7 +116,7 @@ class VectorRows(Rows):
         return self._inherit(VectorRows(_csr_rows(self.csr(), order, spare.csr()), self.n_features), order)
 
     def _inherit(self, rows: VectorRows, index: slice | NDArray) -> VectorRows:
-        """Some of these rows, told what is known of them."""
+        """Passes the cached norms and format of these rows to `rows`, a selection of them, and returns it."""
         if "squared norms" in self._kept:
             rows._kept["squared norms"] = self.squared_norms()[index]
         if "is sparse" in self._kept:
@@ -125,7 +130,7 @@ class VectorRows(Rows):
 
     @classmethod
     def joined(cls, blocks: Sequence[VectorRows]) -> VectorRows:
-        """Several blocks as one; CSR only if all are."""
+        """Concatenates several blocks; the result is CSR only if all of them are."""
         if any(block.is_dense for block in blocks):
             return VectorRows(np.concatenate([block.dense() for block in blocks]))
         parts = [block.csr() for block in blocks]
@@ -135,11 +140,11 @@ class VectorRows(Rows):
         return VectorRows(csr, blocks[0].n_features)
 
     def astype(self, dtype: np.dtype) -> VectorRows:
-        """The same rows in another dtype; themselves if it is theirs."""
+        """The same rows in another dtype; these rows if they have it already."""
         return self if dtype == self.dtype else VectorRows(self.matrix.astype(dtype))
 
     def with_features(self, n_features: int) -> VectorRows:
-        """The same rows with more features, all 0."""
+        """The same rows with `n_features` features; the new ones are 0."""
         if self._dense is None:
             return VectorRows(self.csr(), n_features)
         wide = np.zeros((len(self), n_features), dtype=self.dtype)
@@ -147,11 +152,11 @@ class VectorRows(Rows):
         return VectorRows(wide)
 
     def compact(self) -> VectorRows:
-        """CSR, in memory of its own, where they are dense and that is the faster product."""
+        """A CSR copy if the rows are dense and the sparse product is faster; else these rows."""
         return VectorRows(self._compressed(), self.n_features) if self._dense is not None and self.is_sparse() else self
 
     def squared_norms(self) -> NDArray[np.float64]:
-        """|x|² of each row, in float64; the same bits from dense and CSR rows."""
+        """‖x‖² of each row in float64; dense and CSR rows give the same bits."""
         return self.keep("squared norms", self._squared_norms)
 
     def _squared_norms(self) -> NDArray[np.float64]:
@@ -164,7 +169,7 @@ class VectorRows(Rows):
         return norms
 
     def is_sparse(self) -> bool:
-        """Whether so few values are not zero that the sparse product is the faster one."""
+        """Whether the rows have so many zeros that the sparse product is faster, in whichever format they are."""
         return self.keep("is sparse", self._is_sparse)
 
     def _is_sparse(self) -> bool:
@@ -181,7 +186,7 @@ class VectorRows(Rows):
         return self.keep("non-zero counts", count)
 
     def csr(self) -> Csr:
-        """The rows in CSR, converted once where they are dense."""
+        """The rows in CSR format; dense rows are converted once and cached."""
         return self._csr if self._csr is not None else self.keep("csr", self._compressed)
 
     def _compressed(self) -> Csr:
@@ -189,19 +194,19 @@ class VectorRows(Rows):
         indptr = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(self._nonzero_counts(), out=indptr[1:])
         count = int(indptr[-1])
-        indices = np.empty(count + 1, dtype=np.int32)  # pack.h, compress_row: room for one more
+        indices = np.empty(count + 1, dtype=np.int32)  # compress_row writes one past the end (cpp/product/pack.h)
         data = np.empty(count + 1, dtype=self.dtype)
         _native.compress_rows(self._dense, indptr, indices, data)
         return Csr(indptr, indices[:count], data[:count])
 
     def dense(self) -> NDArray:
-        """The rows as a dense array, converted once where they are CSR."""
+        """The rows as a dense array; CSR rows are converted once and cached."""
         if self._dense is not None:
             return self._dense
         return self.keep("dense", lambda: np.ascontiguousarray(self.matrix.toarray()))
 
     def panels(self, for_sparse: bool) -> Panels:
-        """The rows packed for the right-hand side of a dense or a sparse product."""
+        """The rows packed as the right-hand side of a product with dense or, with `for_sparse`, sparse rows."""
         return self.keep(("panels", for_sparse), lambda: self._panels(for_sparse))
 
     def _panels(self, for_sparse: bool) -> Panels:
@@ -214,7 +219,7 @@ class VectorRows(Rows):
         csr = self.csr()
         features = slots = None
         depth = self.n_features
-        if for_sparse and depth > FEW_FEATURES:  # only those that occur: the panel stays small
+        if for_sparse and depth > FEW_FEATURES:  # only the features that occur, so that panels stay small
             occurs = np.zeros(self.n_features, dtype=bool)
             occurs[csr.indices] = True
             features = np.flatnonzero(occurs).astype(np.int32)
@@ -227,7 +232,10 @@ class VectorRows(Rows):
 
 
 class GrowingRows(VectorRows):
-    """Dense rows with room for more, at first for `room`; norms and panels grow with them."""
+    """Dense rows with spare capacity, so that rows can be appended and overwritten in place.
+
+    Norms and packed panels are kept up to date. `room` is the initial capacity; it doubles whenever it is exhausted.
+    """
 
     def __init__(self, n_features: int, dtype: np.dtype, room: int = 0) -> None:
         width = PANEL_BYTES // dtype.itemsize
@@ -245,20 +253,21 @@ class GrowingRows(VectorRows):
         self._dense = self._room[: state["_dense"]]
 
     def __getitem__(self, index: slice | NDArray) -> VectorRows:
-        """Some rows; a slice of whole panels shares them, until the rows change."""
-        some, width = super().__getitem__(index), self._values.shape[2]
+        """A selection of rows; a slice that consists of whole panels shares them, so it is valid until rows change."""
+        selected, width = super().__getitem__(index), self._values.shape[2]
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step == 1 and start < stop and start % width == 0 and (stop % width == 0 or stop == len(self)):
                 shared = Panels(self._values[start // width : -(-stop // width)], stop - start, None, None)
-                some._kept["panels", False] = some._kept["panels", True] = shared
-        return some
+                selected._kept["panels", False] = selected._kept["panels", True] = shared
+        return selected
 
     def append(self, s: VectorRows) -> None:
+        """Appends the rows s."""
         self.put(np.arange(len(self), len(self) + len(s)), s)
 
     def put(self, slots: NDArray[np.int64], s: VectorRows) -> None:
-        """Rows move into places, of which those past the end come in order."""
+        """Writes the rows s to the given slots; slots beyond the end must continue the rows without gaps, in order."""
         old, new, width = len(self), max(len(self), int(slots.max()) + 1), self._values.shape[2]
         if new > len(self._room):
             size = -(-max(64, 2 * len(self._room), new) // width) * width
@@ -268,7 +277,7 @@ class GrowingRows(VectorRows):
             values[: len(self._values)] = self._values
             self._values = values
         self._room[slots], self._norms[slots] = s.dense(), s.squared_norms()
-        if len(slots) > width and slots[0] == old == new - len(slots):  # many at the end: whole panels at once
+        if len(slots) > width and slots[0] == old == new - len(slots):  # many rows at the end: pack whole panels
             first = old // width
             _native.pack_dense(self._room[first * width : new], self._values[first : -(-new // width)])
         else:
@@ -277,7 +286,7 @@ class GrowingRows(VectorRows):
         self._kept.clear()
 
     def put_one(self, slot: int, s: VectorRows) -> None:
-        """The same for one row, fast where the place is there already."""
+        """Writes the single row s to a slot; fast if the slot is not beyond the end."""
         if slot >= len(self):
             self.put(np.array([slot]), s)
             return
@@ -286,14 +295,14 @@ class GrowingRows(VectorRows):
         self._kept = refreshed(self._kept, slot, x)
 
     def copy(self) -> GrowingRows:
-        """The same rows in memory of their own."""
+        """A copy that shares no memory with these rows."""
         twin = GrowingRows(self.n_features, self.dtype)
         twin._room, twin._norms, twin._values = self._room.copy(), self._norms.copy(), aligned(self._values)
         twin._dense = twin._room[: len(self)]
         return twin
 
     def truncate(self, size: int) -> None:
-        """Forgets the rows from `size` on."""
+        """Keeps the first `size` rows and drops the others."""
         whole, part = divmod(size, self._values.shape[2])
         if size < len(self):
             self._values[whole, :, part:] = 0
@@ -302,7 +311,7 @@ class GrowingRows(VectorRows):
         self._kept.clear()
 
     def forget(self, count: int) -> None:
-        """Forgets the first so many rows; the others move to the front."""
+        """Drops the first `count` rows; the others move to the front."""
         rest = VectorRows(self.dense()[count:].copy())
         self.truncate(0)
         if len(rest):
@@ -317,7 +326,7 @@ class GrowingRows(VectorRows):
 
 
 def refreshed(kept: dict[Any, Any], place: int, x: NDArray) -> dict[Any, Any]:
-    """What rows had kept for products, after another row x, of shape (1, d), has come to a place of their panels."""
+    """Updates the cached right-hand sides after row `place` was overwritten with x (1, d); drops every other value."""
     still = {key: right for key, right in kept.items() if isinstance(right, RIGHTS)}
     for right in still.values():
         right.replace(place, x)
@@ -325,12 +334,12 @@ def refreshed(kept: dict[Any, Any], place: int, x: NDArray) -> dict[Any, Any]:
 
 
 def grows(rows: Rows) -> bool:
-    """Whether rows like these can grow in place without taking much more memory than they do."""
+    """Whether rows of this kind may be stored as `GrowingRows`: dense ones, and CSR ones with few features."""
     return isinstance(rows, VectorRows) and (rows.is_dense or rows.n_features <= FEW_FEATURES)
 
 
 def _csr_part(csr: Csr, index: slice | NDArray) -> Csr:
-    """Some rows: a slice shares the memory of its entries."""
+    """A selection of CSR rows; a contiguous slice shares the memory of indices and values."""
     if isinstance(index, slice) and index.step in (None, 1):
         start, stop, _ = index.indices(len(csr.indptr) - 1)
         begin, end = csr.indptr[start], csr.indptr[max(start, stop)]
@@ -339,7 +348,7 @@ def _csr_part(csr: Csr, index: slice | NDArray) -> Csr:
 
 
 def _csr_rows(csr: Csr, chosen: NDArray[np.int64], spare: Csr | None = None) -> Csr:
-    """The chosen rows, one after the other, in new memory or in that of as many entries that can be spared."""
+    """Copies of the chosen CSR rows, in the given order; in the memory of `spare`, if given, of as many entries."""
     indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
     np.cumsum(csr.indptr[chosen + 1] - csr.indptr[chosen], out=indptr[1:])
     if spare is None:
