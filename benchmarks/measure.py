@@ -1,6 +1,6 @@
-"""Honest timing: every contender in the same run, on the same data, repeats interleaved.
+"""Honest timing: all contenders are timed in the same run, on the same data, with interleaved repeats.
 
-This file knows nothing of kernels: it times functions in turn and prints Markdown tables.
+This file has nothing to do with kernels: it times functions in turn and prints Markdown tables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def interleaved(contenders: dict[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
-    """Best seconds of each contender; all are warmed up once, then take turns."""
+    """The shortest time of each contender in seconds; all run once to warm up, and then take turns."""
     for run in contenders.values():
         run()
     best = dict.fromkeys(contenders, float("inf"))
@@ -33,9 +33,10 @@ def interleaved(contenders: dict[str, Callable[[], Any]], repeats: int = 7) -> d
 
 
 def gemm_rate(dtype: type, d: int = 784, n: int = 3000) -> float:
-    """Multiply-adds a second of BLAS on this machine, now.
+    """Multiply-adds per second of BLAS on this computer at present.
 
-    The best of some seconds: a rate that a neighbour slowed down would lengthen the floors and flatter us.
+    The best of several runs is taken: if other processes slowed BLAS down, the floors would be too long, and our times
+    would look better than they are.
     """
     rng = np.random.default_rng(0)
     A, B = rng.random((n, d)).astype(dtype), rng.random((n, d)).astype(dtype)
@@ -44,6 +45,7 @@ def gemm_rate(dtype: type, d: int = 784, n: int = 3000) -> float:
 
 
 def machine() -> str:
+    """The computer and the versions in one line: processor, threads, SIMD target, Python and NumPy."""
     from onkel._core import simd_target, thread_count
 
     model = platform.processor() or platform.machine()
@@ -56,22 +58,23 @@ def machine() -> str:
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def report(name: str, text: str, figures: dict[str, Any]) -> None:
-    """Prints the text and keeps the figures as JSON."""
+    """Prints the text, and writes the figures as JSON to results/{name}.json."""
     sys.stdout.write(text + "\n")
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps({"machine": machine(), **figures}, indent=2) + "\n")
 
 
 def memory_above(run: Callable[[], Any]) -> int | None:
-    """Bytes that the process held at most during a call, above what it held before; None off Linux."""
+    """The peak memory of the process during a call, in bytes above its memory before; None except on Linux."""
     if not Path("/proc/self/clear_refs").exists():
         return None
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the earlier peak
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = _status("VmRSS")
     run()
     return _status("VmHWM") - before
@@ -83,7 +86,7 @@ def _status(key: str) -> int:
 
 
 def data(name: str) -> Path | None:
-    """The folder of a data set, if ONKEL_DATA names one that has it."""
+    """The folder of a data set within the folder that ONKEL_DATA names; None if there is no such folder."""
     root = os.environ.get("ONKEL_DATA")
     folder = Path(root) / name if root else None
     return folder if folder is not None and folder.is_dir() else None

@@ -1,14 +1,14 @@
-"""Learners in bounded memory: beside the products that they cannot do without, beside KOL, beside river.
+"""Learners with a budget, compared with the time of their inner products alone, with KOL and with river.
 
     python benchmarks/online.py
 
-One pass over a9a in chunks, at a budget of 500; one example at a time; a drifting stream of a million
-examples, and the memory that it takes; the same stream beside river; and elec2 in time order, everything
-tuned on its first tenth. The sets are those of the folder ONKEL_DATA; without it generated rows stand for
-them, and the bars are then not meant for the figures.
+Sections: one pass over a9a in chunks, with a budget of 500; one example at a time; a drifting stream of a million
+examples, with the memory that it takes; a shorter drifting stream, compared with river; and elec2 in time order, with
+all parameters tuned on its first tenth. The data sets are read from the folder ONKEL_DATA. Without it they are replaced
+by generated rows, to which the bars do not apply.
 
-The floor of a pass in chunks is d multiply-adds, at the BLAS rate of this run, for each row with the
-budget and with its own chunk.
+The floor of a pass in chunks is the time of its inner products alone: d multiply-adds, at the BLAS rate of this run,
+for each pair of a row and a support vector, and for each pair of a row and a row of its chunk.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ LEARNERS: dict[str, tuple[type, dict[str, Any]]] = {
     "PassiveAggressiveClassifier": (PassiveAggressiveClassifier, {}),
     "NormaClassifier": (NormaClassifier, {}),
 }
-FLOORS = {"Forgetron": 4, "BudgetPerceptron, random": 4, "BudgetPerceptron, oldest": 4, "Projectron": 10}  # the bars
-# Seconds of the public C++ library KOL for the pass over a9a, on such a machine, and how many times faster to be.
+# The bars of the pass over a9a, in floors.
+FLOORS = {"Forgetron": 4, "BudgetPerceptron, random": 4, "BudgetPerceptron, oldest": 4, "Projectron": 10}
+# Seconds of the public C++ library KOL for the pass over a9a on a similar computer, and our bar: how many times faster.
 KOL = {"Forgetron": (1.7, 15), "BudgetPerceptron, random": (1.6, 15), "Projectron": (3.2, 8)}
 
 
@@ -71,7 +72,7 @@ def in_chunks(X: Any, y: np.ndarray, size: int) -> list[tuple[Any, np.ndarray]]:
 
 
 def one_pass(repeats: int) -> list[Row]:
-    """In file order, K = exp(−0.01‖·‖²), float32: learners and storages in turn."""
+    """One pass over a9a in file order, K = exp(−0.01‖·‖²), float32: all learners on dense and on CSR rows, in turn."""
     X, y, T, t, name = a9a()
     X, T = X.astype(np.float32), T.astype(np.float32)
     classes = np.unique(y)
@@ -135,13 +136,14 @@ def one_pass_table(rows: list[Row]) -> str:
 
 
 def one_by_one(dtype: type, repeats: int) -> list[Row]:
-    """A full budget of 500, d = 50: `learn_one` in a loop, and where nothing is to be learned, where something is.
+    """`learn_one` with a full budget of 500, d = 50: in a loop, and separately for calls with and without an update.
 
-    For the latter two each call is timed, and the machine asked whether it has changed: colder caches, longer calls.
+    For the separate times each call is timed, and the learner is asked whether it has changed. The caches of the
+    processor are then colder, so that these calls take longer than those in the loop.
     """
     rng = np.random.default_rng(5)
     X = rng.standard_normal((12_000, 50)).astype(dtype)
-    y = ((X[:, 0] > 0) ^ (rng.random(len(X)) < 0.1)).astype(int)  # a tenth of the labels is wrong
+    y = ((X[:, 0] > 0) ^ (rng.random(len(X)) < 0.1)).astype(int)  # a tenth of the labels are wrong
     first, T, labels = 10_000, X[10_000:], y[10_000:].tolist()
     machines = {
         name: learn(make(name, 0.02, BUDGET), in_chunks(X[:first], y[:first], 500), [0, 1]) for name in LEARNERS
@@ -167,7 +169,7 @@ def one_by_one(dtype: type, repeats: int) -> list[Row]:
 
 
 def in_a_loop(machine: Any, T: np.ndarray, labels: list[int]) -> float:
-    """Seconds of a call."""
+    """Mean seconds of a `learn_one` in a loop."""
     start = time.perf_counter()
     for x, label in zip(T, labels, strict=True):
         machine.learn_one(x, label)
@@ -175,7 +177,7 @@ def in_a_loop(machine: Any, T: np.ndarray, labels: list[int]) -> float:
 
 
 def timed_one_by_one(machine: Any, T: np.ndarray, labels: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds of each call, and whether it changed the machine."""
+    """Seconds of each call of `learn_one`, and whether it changed the learner."""
     spent, learned, clock = np.empty(len(T)), np.empty(len(T), dtype=bool), time.perf_counter
     for i, (x, label) in enumerate(zip(T, labels, strict=True)):
         before, start = machine.n_updates_, clock()
@@ -189,7 +191,7 @@ def timed_one_by_one(machine: Any, T: np.ndarray, labels: list[int]) -> tuple[np
 
 
 def a_million(repeats: int) -> list[Row]:
-    """A mill that turns and jumps, in the plane; B = 100. The data is there before the clock starts."""
+    """A drifting stream in the plane that turns and jumps, B = 100. The data is generated before the clock starts."""
     n = 1_000_000
     stream = drifting(n, drifts=[n // 3, 2 * n // 3], turns=1.0, noise=0.05, random_state=0)
     whole = [np.concatenate(part) for part in zip(*stream.chunks(4096), strict=True)]
@@ -202,7 +204,7 @@ def a_million(repeats: int) -> list[Row]:
         def run(name: str, chunks: Any = chunks, fitted: dict[str, Any] = fitted) -> None:
             fitted[name] = learn(make(name, 2.0, 100), chunks, [0, 1])
 
-        for name in names:  # to warm up: memory is measured on the second pass
+        for name in names:  # warms up, so that one-off allocations do not count as memory of the pass
             learn(make(name, 2.0, 100), chunks[:20], [0, 1])
         memory = {name: measure.memory_above(lambda name=name: run(name)) for name in names}
         seconds = measure.interleaved({name: (lambda name=name: run(name)) for name in names}, repeats)
@@ -214,17 +216,19 @@ def a_million(repeats: int) -> list[Row]:
 
 
 def beside_river(repeats: int) -> list[Row]:
-    """Test-then-train on 20 000 examples: random Fourier features and a linear PA, and what onkel has for it.
+    """Progressive validation on 20 000 examples: random Fourier features and a linear PA of river, and our learners.
 
-    River's RBFSampler maps every feature by itself, so that nothing after it sees two of them together, as the
-    mill asks for; beside it stand features of the whole vector, by a function of ours in river's pipeline.
+    RBFSampler of river maps every feature by itself, so that no later step sees two features together, which this
+    stream needs. We therefore also time random Fourier features of the whole vector, computed by a function of ours in
+    a pipeline of river.
     """
     try:
         from river import compose, feature_extraction, linear_model
     except ImportError:
         return []
     rng = np.random.default_rng(0)
-    W, phase = rng.normal(scale=2.0, size=(100, 2)), rng.uniform(0, 2 * np.pi, 100)  # of exp(−2‖·‖²)
+    # random Fourier features of exp(−2‖·‖²)
+    W, phase = rng.normal(scale=2.0, size=(100, 2)), rng.uniform(0, 2 * np.pi, 100)
 
     def together(x: dict[str, float]) -> dict[int, float]:
         return dict(enumerate(np.cos(W @ (x["a"], x["b"]) + phase).tolist()))
@@ -264,13 +268,13 @@ def beside_river(repeats: int) -> list[Row]:
     for _, (what, start) in itertools.product(range(repeats), contenders.items()):
         model, examples, chunk = start()
         *_, last[what] = progressive_validation(model, Stream.of(examples), chunk=chunk, every=n)
-        best[what] = min(best[what], last[what].seconds)  # of predicting and learning alone
+        best[what] = min(best[what], last[what].seconds)  # the time of predicting and learning alone
     return [row(f"{what}: error {last[what].error:.1%}", n / best[what], "examples/s") for what in contenders]
 
 
 # ---------------------------------------------------------------- elec2
 
-# What is tuned beside gamma and the kernel, of each learner.
+# The parameters of each learner that are tuned besides gamma and the kernel.
 OWN: dict[str, dict[str, list[Any]]] = {
     "Forgetron": {"variant": ["self-tuned", "basic"]},
     "BudgetPerceptron": {"forget": ["random", "oldest"]},
@@ -292,21 +296,24 @@ def elec2() -> tuple[np.ndarray, np.ndarray, list[str], str]:
 
 
 def standardised_so_far(X: np.ndarray, limit: float = 3.0) -> np.ndarray:
-    """Each value by the mean and deviation of its column up to and with it, within ±limit; no row looks ahead."""
+    """Each value standardised with the mean and deviation of its column so far, clipped to ±limit."""
     count = np.arange(1, len(X) + 1)[:, None]
     mean = X.cumsum(axis=0) / count
     deviation = np.sqrt(np.maximum((X**2).cumsum(axis=0) / count - mean**2, 0.0))
-    deviation[deviation < 1e-6] = 1.0  # a column that has not moved yet
+    deviation[deviation < 1e-6] = 1.0  # a column that has been constant so far
     return np.clip((X - mean) / deviation, -limit, limit)
 
 
 def mistakes(machine: Any, X: np.ndarray, y: np.ndarray) -> int:
-    """Of one pass: each example is scored before it is learned from, so these are progressive mistakes, y f ≤ 0."""
+    """The mistakes y f ≤ 0 of one pass; each example is scored before it is learned from."""
     return int(learn(machine, in_chunks(X, y, CHUNK), [0, 1]).n_mistakes_)
 
 
 def tuned(name: str, X: np.ndarray, y: np.ndarray, columns: list[list[int]]) -> tuple[int, list[int], Any]:
-    """The fewest mistakes on these examples: first the columns, kernel and gamma, then gamma and the learner's own."""
+    """The fewest mistakes on these examples, with the columns and the estimator that make them.
+
+    First the columns, the kernel and gamma are tuned, and then gamma and the parameters of the learner in `OWN`.
+    """
     if name == "Perceptron":
         made = [(at, Perceptron(fit_intercept=b)) for at in columns for b in (True, False)]
     else:
@@ -320,16 +327,19 @@ def tuned(name: str, X: np.ndarray, y: np.ndarray, columns: list[list[int]]) -> 
 
 
 def fewest(made: list[tuple[list[int], Any]], X: np.ndarray, y: np.ndarray) -> tuple[int, list[int], Any]:
-    """Of equals, the first."""
+    """The candidate with the fewest mistakes; of equal ones, the first."""
     found = [(mistakes(copy.copy(machine), X[:, at], y), at, machine) for at, machine in made]
     return min(found, key=lambda entry: entry[0])
 
 
 def in_time_order() -> tuple[list[Row], Row]:
-    """Columns as published, as standardised by the past, and those of the latter that are best: each tuned alike."""
+    """Progressive errors on elec2 under three protocols, each tuned in the same way.
+
+    All columns as published; all columns standardised with their values so far; and the best subset of the latter.
+    """
     X, y, names, name = elec2()
     tenth, everything = len(y) // 10, [list(range(X.shape[1]))]
-    published = X / np.array([1, 7, *[1] * (X.shape[1] - 2)])  # all between 0 and 1, the day of the week, too
+    published = X / np.array([1, 7, *[1] * (X.shape[1] - 2)])  # the day of the week, 1 to 7, is scaled as the others
     moving = [j for j in range(X.shape[1]) if np.ptp(X[:tenth, j]) > 1e-3]
     subsets = [list(at) for k in range(1, len(moving) + 1) for at in itertools.combinations(moving, k)]
     protocols = {
@@ -379,7 +389,7 @@ def in_time_order_table(rows: list[Row], without: Row) -> str:
 
 def main() -> None:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    sgemm = [measure.gemm_rate(np.float32)]  # and again after each part: a machine that others use tells on itself
+    sgemm = [measure.gemm_rate(np.float32)]  # measured again after each part: it varies if others use the computer
     passes = one_pass(repeats=10)
     rows: list[Row] = []
     parts: tuple[Callable[[], list[Row]], ...] = (
@@ -392,7 +402,7 @@ def main() -> None:
         sgemm.append(measure.gemm_rate(np.float32))
         rows += part()
     sgemm.append(measure.gemm_rate(np.float32))
-    for r in passes:  # by the best rate: a lower one would lengthen the floor and flatter us
+    for r in passes:  # the best rate: with a lower one the floor would be too long, and our ratio too good
         r["floors"] = r["seconds"] / (r["products"] / max(sgemm))
     in_time, without = in_time_order()
     note = f"{measure.machine()}; sgemm {2 * max(sgemm) / 1e9:.0f} GFLOP/s. Load before the run: {load:.1f}; "

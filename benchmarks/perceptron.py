@@ -1,14 +1,15 @@
-"""The kernel perceptron beside the inner products that it cannot do without.
+"""The kernel perceptron, compared with the time of its inner products alone.
 
     python benchmarks/perceptron.py
 
-MNIST with (1 + x·z)³, ten classes, one epoch and ten; one pass over a9a, from CSR and dense rows; one
-example at a time; the time of an import; and a table of Freund and Schapire 1999, made anew. The sets
-are those of the folder ONKEL_DATA; without it scikit-learn's digits stand for MNIST, and generated rows
-of the same shape and density for a9a: the bars are then not meant for the figures.
+Sections: MNIST with (1 + x·z)³, ten classes, one epoch and ten; one pass over a9a, from CSR and dense rows; one example
+at a time; the time of an import; and a table of Freund and Schapire 1999, reproduced. The data sets are read from the
+folder ONKEL_DATA. Without it, MNIST is replaced by scikit-learn's digits, and a9a by generated rows of the same shape
+and density, to which the bars do not apply.
 
-The floor of learning is d multiply-adds, at the BLAS rate of this run, for each support row and each row
-that was still to be scored when the support row was found; that of testing, d for each kernel value.
+The floor of learning is d multiply-adds, at the BLAS rate of this run, for each pair of a support vector and a row
+that had not been scored yet when the support vector was added; the floor of testing is d multiply-adds for each kernel
+value.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from onkel.kernels import Polynomial
 
 Row = dict[str, Any]
 
-# Freund and Schapire 1999, T = 1: mistakes, support, test error of the vote in %; None where we did not note it
+# Freund and Schapire 1999, T = 1: mistakes, support, test error of the vote in %; None: not noted
 PUBLISHED = {2: (10201, 8190, 2.8), 3: (8475, 6774, 2.3), 4: (None, 6338, None)}
 
 
 def row(what: str, value: float, unit: str, beside: str = "", floor: float | None = None, bar: str = "") -> Row:
-    """A figure, and where there is a floor in the same unit, how many floors it takes."""
+    """A measured value; with a floor in the same unit, also their ratio."""
     ratio = None if floor is None else value / floor
     return {"what": what, "value": value, "unit": unit, "beside": beside, "floor": floor, "ratio": ratio, "bar": bar}
 
 
 def learning_values(machine: KernelPerceptron, n: int) -> int:
-    """Kernel values of one epoch: of each support row with the rows after its first mistake."""
+    """The kernel values that one epoch needs: of each support vector with the rows after its first mistake."""
     entries = machine.mistakes_  # in the order of their rounds
     _, first = np.unique(entries["row"], return_index=True)
     return int((n - entries["round"][first]).sum())
@@ -67,7 +68,7 @@ def mnist() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, str]:
 
 
 def epochs(rates: dict[type, float], repeats: int) -> list[Row]:
-    """One epoch and ten in turn, after ten that only touch the memory and tell how much of it."""
+    """One epoch and ten epochs in turn; before them, ten epochs whose memory is measured."""
     X, y, T, t, name = mnist()
     n, d = X.shape
     fitted: dict[int, KernelPerceptron] = {}
@@ -95,7 +96,7 @@ def epochs(rates: dict[type, float], repeats: int) -> list[Row]:
 
 
 def freund_and_schapire() -> list[Row]:
-    """One epoch in a random order, d = 2, 3, 4: mistakes, support and what the hypotheses get wrong."""
+    """One epoch in a random order, degrees 2, 3, 4: mistakes, support vectors and test errors of the hypotheses."""
     X, y, T, t, name = mnist()
     found = []
     for degree in PUBLISHED:
@@ -131,7 +132,7 @@ def a9a() -> tuple[sp.csr_array, np.ndarray, sp.csr_array, np.ndarray, str]:
 
 
 def one_pass(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]:
-    """In file order, K = exp(−0.01‖·‖²): to learn, and to test with the last guess."""
+    """One pass over a9a in file order, K = exp(−0.01‖·‖²): times of learning, and of testing with the last guess."""
     X, y, T, t, name = a9a()
     X, T = X.astype(dtype), T.astype(dtype)
     sources = {"CSR": (X, T), "dense": (X.toarray(), T.toarray())}
@@ -165,9 +166,9 @@ def one_pass(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]:
 
 
 def one_by_one(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]:
-    """1000 support vectors, d = 50: to predict, to learn what is right already, and to learn a mistake."""
+    """1000 support vectors, d = 50: times of predict_one, and of learn_one without a mistake and with one."""
     rng = np.random.default_rng(5)
-    X, y = rng.standard_normal((4000, 50)).astype(dtype), rng.integers(0, 2, 4000)  # nothing to learn: many mistakes
+    X, y = rng.standard_normal((4000, 50)).astype(dtype), rng.integers(0, 2, 4000)  # random labels: many mistakes
     machine = KernelPerceptron("rbf", gamma=0.02, hypothesis="last", random_state=0)
     for start in range(0, len(X), 10):
         machine.partial_fit(X[start : start + 10], y[start : start + 10], classes=[0, 1] if start == 0 else None)
@@ -204,7 +205,7 @@ def one_by_one(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]
 
 
 def mistakes_one_by_one(machine: KernelPerceptron, T: np.ndarray) -> float:
-    """Mean seconds of a learn_one with the label that the machine does not expect."""
+    """Mean seconds of a learn_one with the label that is not predicted."""
     before, seconds = machine.n_mistakes_, 0.0
     for x in T:
         label = 1 - machine.predict_one(x)
@@ -260,8 +261,9 @@ def main() -> None:
     kinds = (np.float32, np.float64)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     rates = {dtype: measure.gemm_rate(dtype) for dtype in kinds}
-    sgemm = [rates[np.float32]]  # and again after each part: a machine that others use, too, tells on itself
-    with multiprocessing.get_context("spawn").Pool(1) as fresh:  # whose memory is only what it needs
+    sgemm = [rates[np.float32]]  # measured again after each part: it varies if others use the computer
+    # a new process, whose memory is not inflated by earlier parts
+    with multiprocessing.get_context("spawn").Pool(1) as fresh:
         rows = fresh.apply(epochs, (rates, 7))
         sgemm.append(measure.gemm_rate(np.float32))
         table = fresh.apply(freund_and_schapire)

@@ -1,11 +1,11 @@
-"""Kernel products beside scikit-learn, scikit-learn-intelex and plain BLAS.
+"""Kernel products, compared with scikit-learn, scikit-learn-intelex and plain BLAS.
 
     make bench        or        python benchmarks/products.py
 
-RBF scores of a fitted SVC and the same scores by `expand`; wide dense rows beside the sgemm that
-they contain; two features, as pictures need them; sparse rows beside dense ones (a9a where
-ONKEL_DATA has it, otherwise a generated set of the same shape). The floor is the time that the
-inner products alone take at the BLAS rate of this run.
+Sections: the RBF scores of a fitted SVC, and the same scores by `expand`; wide dense rows, compared with the sgemm that
+they contain; two features, as for a plot of a decision boundary; sparse rows, compared with dense ones (a9a if
+ONKEL_DATA has it, otherwise generated rows of the same shape). The floor is the time that the inner products alone take
+at the BLAS rate of this run.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Row = dict[str, Any]
 
 
 def same(ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> None:
-    """The contenders must give the same answer, or their times mean nothing."""
+    """Stops the benchmark if two answers differ: their times could not be compared."""
     error = np.abs(ours - theirs).max() / np.abs(theirs).max()
     if error > tolerance:
         raise SystemExit(f"the answers differ by {error:.1e}: the times cannot be compared")
 
 
 def svc_scores(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]:
-    """12000 rows x about 5800 support vectors, d = 20, one output."""
+    """12000 rows × about 5800 support vectors, d = 20, one output."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((6000, 20)).astype(dtype)
-    y = rng.integers(0, 2, 6000)  # nothing to learn: nearly every row becomes a support vector
+    y = rng.integers(0, 2, 6000)  # random labels: nearly every row becomes a support vector
     T = rng.standard_normal((12000, 20)).astype(dtype)
     contenders: dict[str, Any] = {}
     peers = {"scikit-learn": SVC}
@@ -83,7 +83,7 @@ def svc_scores(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]
 
 
 def wide(rates: dict[type, float], repeats: int) -> list[Row]:
-    """d = 784, 10000 x 20000, dense float32: beside the sgemm alone."""
+    """d = 784, 10000 × 20000, dense float32, compared with the sgemm alone."""
     rng = np.random.default_rng(1)
     X, S = rng.random((10_000, 784), dtype=np.float32), rng.random((20_000, 784), dtype=np.float32)
     A = rng.standard_normal(len(S))
@@ -112,7 +112,7 @@ def wide(rates: dict[type, float], repeats: int) -> list[Row]:
 
 
 def picture(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]:
-    """d = 2: the grid of a decision boundary."""
+    """d = 2, as for the grid of a plot of a decision boundary."""
     rng = np.random.default_rng(2)
     X, S = rng.standard_normal((12000, 2)).astype(dtype), rng.standard_normal((5800, 2)).astype(dtype)
     A = rng.standard_normal(len(S))
@@ -153,7 +153,7 @@ def a9a() -> tuple[sp.csr_array, sp.csr_array, str]:
 
 
 def sparse(dtype: type, rates: dict[type, float], repeats: int) -> list[Row]:
-    """11 % non-zeros: the sparse path beside our dense one, from CSR and from dense rows."""
+    """11 % non-zeros: our sparse code, from CSR and from dense rows, compared with our dense code."""
     S, T, name = a9a()
     S, T = S.astype(dtype), T.astype(dtype)
     Sd, Td = S.toarray(), T.toarray()
@@ -193,7 +193,8 @@ def main(repeats: int = 9) -> None:
     rows: list[Row] = []
     for dtype in (np.float32, np.float64):
         rows += svc_scores(dtype, rates, repeats)
-    with multiprocessing.get_context("spawn").Pool(1) as fresh:  # whose memory is only what it needs
+    # a new process, whose memory is not inflated by earlier parts
+    with multiprocessing.get_context("spawn").Pool(1) as fresh:
         rows += fresh.apply(wide, (rates, 5))
     for dtype in (np.float32, np.float64):
         rows += picture(dtype, rates, repeats)

@@ -1,21 +1,21 @@
-"""Support vector machines: onkel's SVC beside scikit-learn's and scikit-learn-intelex's, to the same answer.
+"""Support vector machines: onkel's SVC compared with those of scikit-learn and scikit-learn-intelex.
 
     python benchmarks/svm.py [--quick] [--only SECTION ...] [--without-scikit-learn]
 
-Sections: a9a, ijcnn1, mnist (fit and predict, float32 and float64), hard (penalties of 100 and 1000), w8a (sparse
-rows), mnist60k (all of it, one against one), memory, growth, online. `--quick` takes a tenth of the rows: to see
-that it runs, not how fast. scikit-learn, which takes a minute where the others take seconds, is timed once, on
-float64; it has no other arithmetic. The sets are those of the folder ONKEL_DATA; without it generated rows, and
-scikit-learn's digits for MNIST, stand for them.
+Sections: a9a, ijcnn1, mnist (fit and predict, float32 and float64), hard (C = 100 and 1000), w8a (sparse rows),
+mnist60k (all of MNIST, one-vs-one), memory, growth, online. `--quick` takes few rows: it shows that the benchmark runs,
+not how fast the solvers are. scikit-learn, which takes a minute where the others take seconds, is timed once, and on
+float64 only, since it has no float32 solver. The data sets are read from the folder ONKEL_DATA; without it they are
+replaced by generated rows, and MNIST by scikit-learn's digits.
 
-What is compared is the answer, too. The objective ½αᵀQα − Σα of every machine is computed from its own dual_coef_
-and support_, in float64, and so is its violation: how far the worst pair of rows is from optimal, which every
-solver says it brought below tol = 0.001. A machine may stop early and be fast; it is then seen here.
+The answers are compared as well, since a solver that stops too early is fast. The objective ½αᵀQα − Σα of every fitted
+SVM is computed in float64 from its dual_coef_ and support_, and so is its violation: how far the worst pair of rows is
+from optimal. Every solver claims to have brought the violation below tol = 0.001.
 
 The floor of the fit on all of MNIST is 784 multiply-adds, at the sgemm rate of this run, for each kernel value that
-an answer to the problem must know: k(s, x) of each support vector s with the rows x of its own class and of the
-classes that it is a support vector against, each value once however many of the 45 machines share it. That of
-predicting is 784 for each test row and distinct support vector.
+a solution depends on: k(s, x) of each support vector s with the rows x of its own class and of the classes against
+which it is a support vector. A value that several of the 45 pairs of classes share counts once. The floor of predicting
+is 784 multiply-adds for each pair of a test row and a distinct support vector.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def svmlight(path: Any, d: int) -> tuple[sp.csr_matrix, np.ndarray]:
 
 
 def with_int32(X: Any) -> sp.csr_matrix:
-    """The peers take no 64-bit indices."""
+    """A CSR matrix with 32-bit indices; the other libraries take no 64-bit ones."""
     return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
@@ -79,7 +79,7 @@ def ijcnn1() -> Set:
     rng, n = np.random.default_rng(3), 49_990
     X = rng.uniform(-1, 1, (n + 20_000, 22))
     f = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
-    y = np.where(f > np.quantile(f, 0.9), 1.0, -1.0)  # a tenth is positive
+    y = np.where(f > np.quantile(f, 0.9), 1.0, -1.0)  # a tenth of the rows are positive
     return X[:n], y[:n], X[n:], y[n:], "like ijcnn1"
 
 
@@ -90,7 +90,7 @@ def mnist() -> Set:
 
 
 def w8a() -> Set:
-    """Its test part is not at hand: the last tenth stands for it, and is learned from, too."""
+    """w8a without its test part: the last tenth of the rows is used to test, although it is learned from, too."""
     folder = measure.data("w8a")
     if folder is not None:
         X, y = svmlight(folder / "w8a.svm.bz2", 300)
@@ -104,7 +104,7 @@ def w8a() -> Set:
 
 
 def some(found: Set, n: int) -> Set:
-    """A random choice of at most n rows, and of as many test rows."""
+    """A random choice of at most n rows, and of at most n test rows."""
     X, y, T, t, name = found
     if n >= len(y):
         return found
@@ -113,11 +113,11 @@ def some(found: Set, n: int) -> Set:
     return X[rows], y[rows], T[tests], t[tests], f"{name}, {n} rows"
 
 
-# ---------------------------------------------------------------- what was found
+# ---------------------------------------------------------------- the quality of a solution
 
 
 def terms(machine: Any) -> np.ndarray:
-    """(support, machines): y α of each one-vs-one machine, from dual_coef_ as scikit-learn lays it out."""
+    """y α of each pair of classes, (support vectors, pairs), from dual_coef_ in the layout of scikit-learn."""
     D = machine.dual_coef_
     D = np.asarray(D.toarray() if sp.issparse(D) else D, dtype=np.float64)
     if len(D) == 1:
@@ -132,13 +132,16 @@ def terms(machine: Any) -> np.ndarray:
 
 
 def objective(machine: Any, X: Any, gamma: float) -> float:
-    """Summed over the machines, in float64."""
+    """The dual objective ½αᵀQα − Σα, summed over the pairs of classes, in float64."""
     A, S = terms(machine), X[machine.support_].astype(np.float64)
     return float(0.5 * (A * expand(RBF(gamma), S, S, A)).sum() - np.abs(A).sum())
 
 
 def violation(machine: Any, X: Any, y: np.ndarray, gamma: float, C: float) -> float | None:
-    """max{y_i − f(x_i) : y_i α_i may grow} − min{y_j − f(x_j) : y_j α_j may shrink} of two classes, in float64."""
+    """max{y_i − f(x_i) : y_i α_i may grow} − min{y_j − f(x_j) : y_j α_j may shrink}, in float64.
+
+    None for more than two classes.
+    """
     if len(machine.classes_) != 2:
         return None
     signed, s = np.zeros(len(y)), np.where(y == machine.classes_[1], 1.0, -1.0)
@@ -154,7 +157,7 @@ def violation(machine: Any, X: Any, y: np.ndarray, gamma: float, C: float) -> fl
 
 
 def contenders(*, slow: bool) -> dict[str, Callable[..., Any]]:
-    """onkel and the peers that are installed."""
+    """onkel and the other libraries that are installed; scikit-learn only if `slow`."""
     found: dict[str, Callable[..., Any]] = {"onkel": SVC}
     with contextlib.suppress(ImportError):
         import sklearnex.svm
@@ -166,7 +169,7 @@ def contenders(*, slow: bool) -> dict[str, Callable[..., Any]]:
 
 
 def race(found: Set, gamma: float, C: float, repeats: int, *, slow: bool) -> list[Row]:
-    """Both float32 and float64; scikit-learn on float64 only."""
+    """All contenders on float32 and on float64; scikit-learn on float64 only."""
     rows = []
     for dtype in (np.float32, np.float64):
         rows += in_turn(found, dtype, gamma, C, repeats, contenders(slow=slow and dtype is np.float64))
@@ -176,9 +179,9 @@ def race(found: Set, gamma: float, C: float, repeats: int, *, slow: bool) -> lis
 def in_turn(
     found: Set, dtype: type, gamma: float, C: float, repeats: int, makers: dict[str, Callable[..., Any]]
 ) -> list[Row]:
-    """Everyone fits and predicts, once to warm up and then `repeats` times; scikit-learn once in all.
+    """Every contender fits and predicts, once to warm up and then `repeats` times; scikit-learn only once.
 
-    A prediction is over soon, so each machine makes three.
+    A prediction takes little time, so each fitted model predicts three times.
     """
     X, y, T, t, name = found
     X, T = X.astype(dtype), T.astype(dtype)
@@ -218,7 +221,10 @@ def in_turn(
 
 
 def with_ratios(rows: list[Row]) -> list[Row]:
-    """How many times faster onkel was than the faster peer: of the same dtype, or scikit-learn, which has but one."""
+    """Adds how many times faster onkel is than the fastest of the others.
+
+    The others are compared on the same dtype; scikit-learn, which has float64 only, is compared with both.
+    """
     for r in rows:
         peers = [p for p in rows if p["who"] != "onkel" and (p["dtype"] == r["dtype"] or p["who"] == "scikit-learn")]
         for what in ("fit", "predict"):
@@ -256,7 +262,7 @@ def race_table(rows: list[Row]) -> str:
 
 
 def needed(machine: Any, y: np.ndarray) -> int:
-    """Kernel values that the answer rests on: of a support vector with its own class and those that it is against."""
+    """The number of kernel values that a solution depends on, as the floor at the top of this file counts them."""
     A, counts = terms(machine) != 0, np.bincount(np.searchsorted(machine.classes_, y))
     own = np.repeat(np.arange(len(machine.classes_)), machine.n_support_)
     values = int(counts[own].sum())
@@ -267,7 +273,7 @@ def needed(machine: Any, y: np.ndarray) -> int:
 
 
 def all_of_mnist(quick: bool) -> list[Row]:
-    """Floors in multiply-adds, until the rate is known."""
+    """Fit and predict on all of MNIST; floors are in multiply-adds until `main` divides them by the BLAS rate."""
     X, y, T, t, name = whole_mnist()
     X, y, T, t, name = some((X, y, T, t, name), len(X) // 10 if quick else len(X))
     n, d = X.shape
@@ -314,7 +320,7 @@ def memory(quick: bool) -> list[Row]:
 
 
 def growth(quick: bool) -> list[Row]:
-    """Seconds by the number of rows; the exponent between two of them."""
+    """Fit times for growing numbers of rows n, with the exponent p of n^p between one and the next."""
     X, y, *_, name = ijcnn1()
     X, order = X.astype(np.float32), np.random.default_rng(0).permutation(len(y))
     found: list[Row] = []
@@ -335,7 +341,7 @@ def growth(quick: bool) -> list[Row]:
 
 
 def online(quick: bool) -> list[Row]:
-    """One pass of LASVM over a9a beside the batch solver of scikit-learn-intelex."""
+    """One pass of LASVM over a9a, compared with the batch solvers of onkel and scikit-learn-intelex."""
     X, y, T, t, name = some(a9a(), 3000 if quick else 10**9)
     X, T = X.astype(np.float32), T.astype(np.float32)
     fitted: dict[str, Any] = {}
@@ -381,7 +387,7 @@ def main() -> None:
     chosen = parser.parse_args()
     repeats = 1 if chosen.quick else REPEATS
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    sgemm = [measure.gemm_rate(np.float32)]  # and again after each part: a machine that others use tells on itself
+    sgemm = [measure.gemm_rate(np.float32)]  # measured again after each part: it varies if others use the computer
     raced: list[Row] = []
     others: list[Row] = []
     for section in chosen.only:
@@ -391,10 +397,11 @@ def main() -> None:
                 found = some(read(), 3000 if chosen.quick else 10**9)
                 raced += race(found, gamma, C, 1 if section == "hard" else repeats, slow=slow)
         else:
-            with multiprocessing.get_context("spawn").Pool(1) as fresh:  # whose memory is only what it needs
+            # a new process, whose memory is not inflated by earlier parts
+            with multiprocessing.get_context("spawn").Pool(1) as fresh:
                 others += fresh.apply(OTHERS[section], (chosen.quick,))
         sgemm.append(measure.gemm_rate(np.float32))
-    for r in others:  # by the best rate: a lower one would lengthen the floor and flatter us
+    for r in others:  # the best rate: with a lower one the floor would be too long, and our ratio too good
         if r["beside"] == "sgemm":
             r["floor"] /= max(sgemm)
             r["ratio"] = r["value"] / r["floor"]

@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 
 
 def digits(out) -> None:
-    """Ten classes: accuracy, mistakes, support and certificate of an averaged kernel perceptron."""
+    """Ten classes: accuracy, mistakes, support vectors and certificate of an averaged kernel perceptron."""
     X, y = load_digits(return_X_y=True)
     X = X / 16.0
     train, test, y_train, y_test = train_test_split(X, y, random_state=0)
@@ -51,7 +51,7 @@ def digits(out) -> None:
 
 
 def kernels(out) -> None:
-    """Which kernels are valid, by the Gram doctor."""
+    """Which kernels are valid: their Gram matrices examined by `gram.check`."""
     X, _ = load_digits(return_X_y=True)
     X = X[:800] / 16.0
     out.write(f"\n  {'kernel':<34} {'valid':>5} {'smallest eigenvalue':>20} {'rank':>5} {'seconds':>8}\n")
@@ -72,7 +72,7 @@ def kernels(out) -> None:
 
 
 def pictures(path: str, out) -> None:
-    """A toy set in the plane, learned until no mistake is made."""
+    """Two moons in the plane, learned until an epoch makes no mistake; draws three plots."""
     X, y = make_moons(200, noise=0.12, random_state=1)
     clf = KernelPerceptron(RBF(gamma=2.0), hypothesis="averaged", max_iter=100, random_state=0).fit(X, y)
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(17, 5), layout="constrained")

@@ -1,10 +1,10 @@
-"""Learners that follow a concept that changes: test-then-train on a drifting stream.
+"""Learners that follow a changing concept: progressive validation on a drifting stream.
 
 Run me: python examples/drift.py   (writes drift.png)
 
 Every example is first predicted and then learned from, so each one tests a model that has not seen it. The two
-classes lie in four sectors, like the sails of a mill. The mill turns slowly and jumps twice: no line ever does
-better than chance on it, and what was learned before a jump is wrong after it.
+classes lie in four sectors, like the sails of a windmill. The mill turns slowly and jumps twice: no linear classifier
+ever does better than chance on it, and a model that was learned before a jump is wrong after it.
 
 The picture in the README is made by: python examples/drift.py docs/images/drift.png
 """
@@ -33,7 +33,7 @@ def main(path: str = "drift.png") -> None:
     # The stream is generated as it is read, in chunks of any size: a million examples need no more memory.
     stream = drifting(N, drifts=DRIFTS, turns=0.05, noise=NOISE, random_state=0)
 
-    # What predictions that ignore x would get wrong:
+    # The mistake rates of predictions that ignore x:
     baselines = evaluate.baselines(stream)
     print(f"majority so far errs on {baselines.majority:.1%}, the last label again on {baselines.no_change:.1%}\n")
 
@@ -50,15 +50,16 @@ def main(path: str = "drift.png") -> None:
         records[name] = list(progressive_validation(learner, stream, "f1", chunk=100, every=200, window=WINDOW))
         print(f"{name}\n  {records[name][-1]}")
 
-    # The average of all guesses is the best model of a world that stands still, and the worst of one that jumps: it
-    # remembers too much. The last guess follows. Both keep every example they ever got wrong, and grow without end.
-    # The learners with a budget follow as well, with 100 support vectors, however long the stream is.
+    # The average of all guesses is the best model of a concept that does not change, and the worst of one that jumps,
+    # because it also averages the guesses from before the jump. The last guess follows the concept. Both learners keep
+    # every example that they ever got wrong, and grow without end. The learners with a budget follow as well, with 100
+    # support vectors, however long the stream is.
     draw(records, path)
     print(f"\n{path} shows the error over the last {WINDOW} examples and the number of support vectors")
 
 
 def draw(records: dict, path: str) -> None:
-    """Three of the learners, each named beside its own curve."""
+    """Draws three of the learners, each with its name beside its curve."""
     linear, averaged, *_, budgeted = records
     colors = {linear: GRAY, averaged: ORANGE, budgeted: BLUE}
     plt.rcParams.update({"font.size": 11, "axes.labelcolor": DARK, "xtick.color": DARK, "ytick.color": DARK})
@@ -86,11 +87,13 @@ def draw(records: dict, path: str) -> None:
     label(support, 400, 3_250, "averaged kernel perceptron: keeps every mistake", ORANGE)
     label(support, 20_400, 430, "passive-aggressive: 100", BLUE)
     figure.savefig(path, dpi=150)
-    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)  # a palette: a quarter of the bytes
+    Image.open(path).convert("RGB").quantize(64).save(
+        path, optimize=True
+    )  # a palette of 64 colours takes a quarter of the bytes
 
 
 def label(ax: plt.Axes, x: float, y: float, text: str, color: str) -> None:
-    """A name in the color of its curve; white behind it keeps the lines out."""
+    """Writes a name in the color of its curve, on a white background that hides the lines behind it."""
     ax.text(x, y, text, color=color, fontweight="bold", fontsize=10, bbox={"color": "white", "pad": 1.0})
 
 

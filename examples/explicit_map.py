@@ -1,7 +1,7 @@
-"""What a polynomial kernel sees: its features, written out.
+"""The features of the polynomial kernel, written out.
 
-A kernel is an inner product of features, k(x, z) = φ(x)·φ(z), that are never formed. For the
-polynomial kernel we can form them, and look. Run me: python examples/explicit_map.py
+A kernel is an inner product of features, k(x, z) = φ(x)·φ(z), that are usually never computed. For the polynomial
+kernel we can compute them, and look at them. Run me: python examples/explicit_map.py
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def show(title, matrix):
     print(f"\n{title}\n{np.round(matrix, 4) + 0.0}")  # + 0.0 makes -0 a 0
 
 
-# Three points in the plane. With a linear model, all that counts is their inner products.
+# Three points in the plane. A linear model depends on them only through their inner products.
 X = np.array([[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]])
 dot = X @ X.T
 show("x·z", dot)
@@ -31,8 +31,8 @@ def phi(x1, x2):
 Phi = np.array([phi(*x) for x in X])
 show("φ(x) of the notes", Phi)
 
-# The √2 makes the last three terms add up to (x·z)². The whole inner product is 1 + x·z + (x·z)²: a
-# valid kernel, since it has a feature map, but not the polynomial kernel that usually stands beside it.
+# With the √2 the last three terms add up to (x·z)². The whole inner product is 1 + x·z + (x·z)²: a valid kernel, since
+# it has a feature map, but not the polynomial kernel (1 + x·z)² that the notes usually give for it.
 show("φ(x)·φ(z) = 1 + x·z + (x·z)²", Phi @ Phi.T)
 assert np.allclose(Phi @ Phi.T, 1 + dot + dot**2)
 
@@ -49,14 +49,14 @@ for name, coefficient, column in zip(H.get_feature_names_out(), H.coefficients_,
 show("H(x)·H(z) = (1 + x·z)²", HX @ HX.T)
 assert np.allclose(HX @ HX.T, Polynomial(degree=2)(X))
 
-# So a linear model on H(x) and a kernel model with Polynomial(degree=2) are the same model. Why
-# then have kernels? Because the map grows and the kernel does not:
+# So a linear model on H(x) and a kernel model with Polynomial(degree=2) are the same model. Why use kernels, then?
+# Because the number of features grows with the degree, but the cost of the kernel does not:
 print("\ncolumns of H for 10 features, by degree, where the kernel takes 10 multiplications at any:")
 for degree in range(1, 7):
     print(f"  {degree}: {len(PolynomialMap(degree=degree).fit(np.zeros((1, 10))).coefficients_):5}")
 
-# Even so, n points span at most n dimensions of such a space, and EigenMap finds these for any valid
-# kernel: three columns in place of six, with the same inner products between our three points.
+# Even so, n points span at most n dimensions of such a space, and EigenMap finds them for any valid kernel: three
+# columns instead of six, with the same inner products between our three points.
 Phi = EigenMap(Polynomial(degree=2)).fit_transform(X)
 show("eigen features of the three points under (1 + x·z)²", Phi)
 show("their inner products, once more (1 + x·z)²", Phi @ Phi.T)

@@ -1,4 +1,4 @@
-"""The two modules of the kernel perceptron's learner, and how a test changes a name of both at once."""
+"""The two modules of the kernel perceptron's learner, and a helper that patches a name in both at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the laws are quantified over: kernels, compositions, and points for them."""
+"""Hypothesis strategies for the laws: kernels, compositions of kernels, and points for them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""onkel's online estimators as estimators of river: pipelines, metrics and evaluation take them as their own.
+"""Online estimators of onkel as estimators of river, for river's pipelines, metrics and evaluation.
 
     model = river.preprocessing.StandardScaler() | onkel.river.wrap(onkel.KernelPerceptron(gamma=1.0))
 
-River's examples are dicts. They go as they are to the estimator's `learn_one` and `predict_one`, where a
-feature that is missing counts as 0 and a new one gets a column of its own. This module needs river:
+The examples of river are dicts {feature: value}. They are passed unchanged to the estimator's `learn_one` and
+`predict_one`, which take a missing feature as 0 and add a column for a new one. This module needs river:
 ``pip install "onkel[river]"``.
 """
 
@@ -29,15 +29,15 @@ __all__ = ["WrappedClassifier", "WrappedRegressor", "wrap"]
 
 
 def wrap(estimator: Any) -> WrappedClassifier | WrappedRegressor:
-    """An estimator of river that learns and predicts by an online estimator of onkel.
+    """Wraps an online estimator of onkel as an estimator of river.
 
-    The estimator itself learns, so what it tells of itself (`support_`, `mistakes_`) is to be read there,
-    in ``wrapped.estimator``; `clone` gives a fresh one with the same parameters.
+    The estimator that is given learns itself, not a copy of it; its attributes, such as `support_` and `mistakes_`, are
+    available in ``wrapped.estimator``. `clone` returns a new model with the same parameters.
 
     Parameters
     ----------
-    estimator : a classifier or regressor with `learn_one` and `predict_one`. River shows a model one example
-        at a time, so a gamma such as "scale" would be taken from the first one alone: give a number.
+    estimator : an online classifier or regressor of onkel. Give a kernel's gamma as a number: river shows a model one
+        example at a time, so that a rule such as gamma="scale" would compute it from the first example alone.
 
     Cost: that of the estimator's own `learn_one` and `predict_one`.
 
@@ -48,7 +48,7 @@ def wrap(estimator: Any) -> WrappedClassifier | WrappedRegressor:
       estimator=Perceptron(hypothesis='averaged')
     )
 
-    Source: river's own `compat.convert_sklearn_to_river`, which cannot let features come and go.
+    Source: `compat.convert_sklearn_to_river` of river, which does not allow features to appear or disappear.
     """
     if not isinstance(estimator, BaseEstimator) or not all(
         callable(getattr(estimator, name, None)) for name in ("learn_one", "predict_one")
@@ -65,7 +65,7 @@ def wrap(estimator: Any) -> WrappedClassifier | WrappedRegressor:
 
 
 class _Wrapped:
-    """What both kinds share: the estimator is the only parameter, and all the state there is."""
+    """The common part of both wrappers. The estimator is the only parameter, and holds all state."""
 
     _task: ClassVar[str]
 
@@ -77,24 +77,32 @@ class _Wrapped:
         self.estimator.learn_one(x, y)
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A new model with the same parameters, that has learned nothing unless `include_attributes`."""
+        """A new model with the same parameters.
+
+        Parameters
+        ----------
+        new_params : {"estimator": another estimator} to clone that one. None (default): this one.
+        include_attributes : whether the new model is a copy of all that was learned. False (default): it has learned
+            nothing.
+        """
         estimator = (new_params or {}).get("estimator", self.estimator)
         return type(self)(copy.deepcopy(estimator) if include_attributes else clone(estimator))
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        """What river may make for its own tests: one of each estimator that can be wrapped."""
+        """Parameters with which river's own checks make models: one for each estimator that can be wrapped."""
         for entry in registry.estimators():
             if entry.online and entry.task == cls._task:
                 yield {"estimator": getattr(importlib.import_module(entry.module), entry.name)()}
 
     def _predicted(self, x: dict[Any, Any]) -> Any:
+        """The prediction for one example as a Python object; None before any learning."""
         predicted = self.estimator.predict_one(x)
         return predicted.item() if isinstance(predicted, np.generic) else predicted
 
 
 class WrappedClassifier(_Wrapped, base.Classifier):
-    """A classifier of onkel as one of river, made by `wrap`. It has no probabilities, only labels."""
+    """A classifier of onkel as a classifier of river, made by `wrap`. It predicts labels, not probabilities."""
 
     _task = "classify"
 
@@ -108,11 +116,11 @@ class WrappedClassifier(_Wrapped, base.Classifier):
 
 
 class WrappedRegressor(_Wrapped, base.Regressor):
-    """A regressor of onkel as one of river, made by `wrap`."""
+    """A regressor of onkel as a regressor of river, made by `wrap`."""
 
     _task = "regress"
 
     def predict_one(self, x: dict[Any, Any]) -> float:
-        """The prediction for one example, 0 before any learning, as river has it."""
+        """The prediction for one example; 0 before any learning, the convention of river's regressors."""
         predicted = self._predicted(x)
         return 0.0 if predicted is None else float(predicted)

@@ -1,8 +1,8 @@
-"""What every online estimator refuses: bad data, and bad calls of one that was fitted, with what each is told.
+"""What every online estimator refuses: bad data, and bad calls of a fitted estimator, with their error messages.
 
-Bad data is spoiled from two features and as many targets: ``spoil(X, y) -> X, y`` and the message, for `fit` and
-`partial_fit`. A bad call is ``call(machine, X, y)``, the error and its message; the machine was fitted on X and y,
-for classifiers of the labels 0 and 1, for what needs no target y is None.
+Bad data is made from good data, two features and as many targets as rows, by ``spoil(X, y) -> X, y``; it comes with the
+message that `fit` and `partial_fit` give. A bad call is ``call(estimator, X, y)``, with the error and its message; the
+estimator was fitted on X and y. Classifiers have the labels 0 and 1; y is None for estimators without targets.
 """
 
 from __future__ import annotations

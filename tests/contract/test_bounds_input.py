@@ -1,4 +1,4 @@
-"""Certificates at the door: what is refused, how it is said, and how they read."""
+"""Input validation of certificates: what is refused, with which message; and how certificates read in print."""
 
 from __future__ import annotations
 

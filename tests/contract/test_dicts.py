@@ -1,4 +1,4 @@
-"""One example at a time as a dict: features may appear, vanish, and are 0 where they are not."""
+"""One example at a time as a dict: features may appear and disappear, and count as 0 where they are missing."""
 
 from __future__ import annotations
 

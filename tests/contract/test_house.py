@@ -1,4 +1,4 @@
-"""The house keeps its own rules: layers, warnings, names that are nobody else's private ones."""
+"""The source tree keeps its own rules: import layers, warnings, no private names of other packages."""
 
 from __future__ import annotations
 
@@ -37,6 +37,35 @@ def test_the_layers_name_every_module_and_nothing_else():
 def test_there_are_eight_layers_and_few_modules_outside_the_rooms():
     assert len(layers()) == 8
     assert len([name for name in FILES if "/" not in name]) <= 6
+
+
+def test_no_file_is_longer_than_a_person_reads_in_one_sitting():
+    files = [*SOURCE.rglob("*.py"), *(ROOT / "cpp").rglob("*.*")]
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in files}
+    assert {name: length for name, length in lengths.items() if length > 450} == {}
+
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+WHERE = CONTRIBUTING.split("## Where things are")[1].split("##")[0]
+ROOMS = [line[4:].split("   ")[0].split() for line in WHERE.splitlines() if line.startswith("    ")]
+
+
+def test_contributing_names_every_room_and_nothing_else():
+    there = [path.name + "/" * path.is_dir() for path in SOURCE.iterdir() if path.name[:2] != "__"]
+    assert sorted(name for rooms in ROOMS for name in rooms) == sorted(set(there) - {"py.typed"})
+    assert set(re.findall(r"`cpp/(\w+)`", WHERE)) == {path.name for path in (ROOT / "cpp").iterdir() if path.is_dir()}
+
+
+def test_the_rooms_of_contributing_are_in_the_order_of_the_layers():
+    rooms = [{name.removesuffix("/").removesuffix(".py") for name in line} for line in ROOMS]
+    built = [{name.strip() for name in re.split("[|:]", layer) if "(" not in name} for layer in reversed(layers())]
+    assert rooms == [layer for layer in built if layer]
+
+
+def test_every_file_that_contributing_names_exists():
+    named = set(re.findall(r"`((?:src|tests|cpp|examples|benchmarks|docs)/[\w./]+)`", CONTRIBUTING))
+    inside = {f"src/onkel/{name}" for name in re.findall(r"`((?:learners|estimators|kernels)/\w+\.py)`", CONTRIBUTING)}
+    assert [name for name in sorted(named | inside) if not (ROOT / name).exists()] == []
 
 
 def test_no_module_uses_private_names_of_scikit_learn():

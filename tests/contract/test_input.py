@@ -1,4 +1,4 @@
-"""Plain arrays pass the door of fitted estimators unchecked by scikit-learn: they get what they would get with it."""
+"""Fitted estimators validate plain arrays without scikit-learn, with the same results as scikit-learn's validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input at the kernels' door: what the error says, and that nothing was touched."""
+"""Input validation of kernels: what the error says, and that the input is not changed."""
 
 from __future__ import annotations
 

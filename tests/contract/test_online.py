@@ -1,4 +1,4 @@
-"""The learners in bounded memory as scikit-learn estimators: at work, with bad input, watched and interrupted."""
+"""The learners with a budget as scikit-learn estimators: at work, with bad input, watched and interrupted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every public path of onkel, pinned: names, parameters with their defaults, methods and fitted attributes.
 
-The list is `public_paths.txt`. Where a module lives is nobody's business, what users write is: a change of the list
-is a change that users see, and needs a line in CHANGELOG.md. Write it anew with
+The list is `public_paths.txt`. Modules may move, but the names that users write must not: a change of the list is a
+change that users see, and needs a line in CHANGELOG.md. To write the list anew, run
 
     python tests/contract/test_public_paths.py
 """

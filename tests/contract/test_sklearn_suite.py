@@ -8,7 +8,7 @@ at onkel's classes and run here. Three things are changed, all of them in the co
   `predict_proba` it gets `decision_function`: dense and sparse rows must agree on that one instead;
 - `_gamma`, private there, is the public `gamma_` here.
 
-What is not run stands in `LEFT_OUT`, with the reason.
+Tests that are not run are listed in `LEFT_OUT`, with the reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the batch support vector machines refuse, with what is told, and that nothing is lost by it."""
+"""What the batch support vector machines refuse, with which message, and that a refused call changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test-then-train is what the loop written by hand is, and its figures are those of scikit-learn and river."""
+"""Progressive validation equals a loop written by hand, and its metrics equal those of scikit-learn and river."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the engine: expand is the product, whatever the tiles, threads, paths and storage."""
+"""Laws of kernel products: `expand` gives the same result for all tiles, threads, SIMD paths and storages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the perceptron game promises whatever A plays: the lemmas, the theorem, and one and the same game again."""
+"""Laws of the perceptron game, whatever A plays: the lemmas, the theorem, and that a replay is the same game."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window of a run's last updates: what it shows is the end of the whole ledger, and it counts all of it."""
+"""The window of a run's last updates: it shows the end of the whole ledger, and counts all of its entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the learners in bounded memory: chunks are loops, budgets hold, steps land where they should."""
+"""Laws of the learners with a budget: chunks equal loops, budgets hold, steps land where they should."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of learners in bounded memory: what a theorem allows is never less than what happened."""
+"""Certificates of learners with theorems of their own: the mistakes made are never more than the theorem allows."""
 
 from __future__ import annotations
 

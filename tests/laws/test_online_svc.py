@@ -1,4 +1,4 @@
-"""Laws of the support vector machine that learns online."""
+"""Laws of the online support vector machine."""
 
 from __future__ import annotations
 

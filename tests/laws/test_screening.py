@@ -1,4 +1,4 @@
-"""Laws of judging without projecting: a verdict is never wrong, and steps that wait lose nothing."""
+"""Laws of screening in float32: a decision that needs no projection is never wrong, and deferred steps lose nothing."""
 
 from __future__ import annotations
 

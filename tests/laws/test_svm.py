@@ -1,4 +1,4 @@
-"""What holds for every support vector machine, told by its dual_coef_, support_ and intercept_ alone."""
+"""Laws of every support vector machine, checked from its dual_coef_, support_ and intercept_ alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slow, obvious twin of the support vector machine that learns online."""
+"""The slow, obvious twin of the online support vector machine."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Slow, obvious twins of the learners in bounded memory, by the rules of their papers.
+"""Slow, obvious twins of the learners with a budget, written from their papers.
 
-Every twin keeps f_c = Σ_j a_jc K(s_j, ·) + b_c as plain lists, oldest first, in float64, one column per machine, and
-takes every kernel value anew whenever it needs one. `learn(x, y, w)` takes y (machines,) of ±1 — 0 for a machine that
-does not look, a real number in regression — and a weight, and gives f(x) as it was before. What is common to all:
+Every twin keeps f_c = Σ_j a_jc K(s_j, ·) + b_c as plain lists, oldest first, in float64, one column per output, and
+computes every kernel value again whenever it needs it. `learn(x, y, w)` takes targets y (outputs,) and a weight w, and
+returns f(x) before the update. Targets are ±1, or 0 for an output that ignores the example; in regression they are real
+numbers. All twins have in common:
 
-- a machine errs iff y f(x) ≤ 0; `mistakes` counts the machine updates for which that is so (in regression: all
-  updates);
-- the machines of a one-vs-rest problem share the support, the budget and the kernel values;
-- weight 0 is absence: nothing happens, no round is counted; otherwise a weight scales what an example adds (for
-  passive-aggressive learners C).
+- an output errs if y f(x) ≤ 0; `mistakes` counts the updates of outputs that err (in regression: all updates);
+- the outputs of a one-vs-rest problem share the support vectors, the budget and the kernel values;
+- an example of weight 0 is absent: nothing happens, and no round is counted. Any other weight scales what the example
+  adds (for passive-aggressive learners, it scales C).
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ def errs(y: NDArray, f: NDArray) -> NDArray[np.bool_]:
 class SlowForgetron(SlowOnline):
     """The Forgetron of Dekel, Shalev-Shwartz and Singer, self-tuned or basic.
 
-    M counts the mistakes of all machines, Q what forgetting has cost by the measure Ψ of the paper. The self-tuned φ is
+    M counts the mistakes of all outputs, Q what forgetting has cost by the measure Ψ of the paper. The self-tuned φ is
     taken by its definition, the largest in (0, 1] for which Q + Ψ ≤ (15/32) M still holds:
         Ψ(φ) = a φ² + b φ,   a = k s² − 2 s m,   b = 2 k s,
-    for the oldest point r: s its weight, k in how many machines it erred, m = Σ_c y_rc f′_c(x_r) over these. Basic:
-    φ = min((B+1)^(−1/(2(B+1))), U / ‖f′‖) at every round with a mistake, ‖f′‖ the largest among the machines, so that
+    for the oldest point r: s its weight, k in how many outputs it erred, m = Σ_c y_rc f′_c(x_r) over these. Basic:
+    φ = min((B+1)^(−1/(2(B+1))), U / ‖f′‖) at every round with a mistake, ‖f′‖ the largest among the outputs, so that
     each stays in its ball and two that mirror each other are one.
     """
 
@@ -173,7 +173,7 @@ class SlowBudgetPerceptron(SlowOnline):
 class SlowProjectron(SlowOnline):
     """Projectron and Projectron++ of Orabona, Keshet and Caputo; every projection is a new dense least-squares problem.
 
-    d minimises ‖Σ_j d_j φ(s_j) − φ(x)‖, δ² is the minimum. In a machine that errs α += w y d where δ² ≤ η², or else x
+    d minimises ‖Σ_j d_j φ(s_j) − φ(x)‖, δ² is the minimum. In an output that errs α += w y d where δ² ≤ η², or else x
     itself is added, with coefficient w y. With a budget B (KOL's form): the full set is never added to, whatever δ².
     Aggressive, where 0 < y f < 1, with l = 1 − y f and p = K(x,x) − δ², α += w τ y d, with d of the set before x:
     - no budget: if l − δ²/η² > 0, τ = min(1, l/p, 2(l − δ²/η²)/p);
@@ -237,7 +237,7 @@ class SlowPA(SlowOnline):
     l = max(0, 1 − y f) in classification, max(0, |y − f| − ε) with ε given; PA τ = l/K(x,x), PA-I min(C, ·), PA-II
     l/(K(x,x) + 1/(2C)). BPA-S: for each r, β_r = α_r K_rx / K_xx + τ y, and the r is replaced that has the least
         ½ (α_r² K_rr + β_r² K_xx − 2 α_r β_r K_rx) + C loss(f(x) − α_r K_rx + β_r K_xx)
-    summed over the machines (PA: without the loss; PA-II: C loss²), the oldest of equals. The new one is the youngest.
+    summed over the outputs (PA: without the loss; PA-II: C loss²), the oldest of equals. The new one is the youngest.
     """
 
     def __init__(
@@ -307,7 +307,7 @@ class SlowNorma(SlowOnline):
     huber               η_t clip(δ / ε, −1, 1)
     novelty             η_t where f < ρ                           ρ −= η_t (1 − ν) there, else ρ += η_t ν
 
-    ρ (novelty starts at 0) and ε are never clipped; each machine has its own. A weight multiplies α and what is added
+    ρ (novelty starts at 0) and ε are never clipped; each output has its own. A weight multiplies α and what is added
     to b, ρ and ε, not the decay: it weighs the loss, not the regulariser.
     """
 
@@ -349,7 +349,7 @@ class SlowNorma(SlowOnline):
                 self.drop(0)
 
     def slope(self, y: NDArray, f: NDArray, rate: float) -> NDArray[np.float64]:
-        """−ℓ′ of each machine; moves ρ or ε, where that is wanted, by steps of `rate`."""
+        """−ℓ′ of each output; moves ρ or ε, where that is wanted, by steps of `rate`."""
         delta = y - f
         match self.task:
             case "classification":
@@ -466,7 +466,7 @@ BUDGETED = tuple(learner for learner in LEARNERS if learner.options.get("budget"
 
 
 def targets(y: NDArray, classes: int) -> NDArray[np.float64]:
-    """±1 of one machine, for class 1, of two classes; of one machine per class otherwise."""
+    """Targets ±1: with two classes of one output, for class 1; otherwise of one output per class."""
     return np.where(y[:, None] == (np.array([1]) if classes == 2 else np.arange(classes)), 1.0, -1.0)
 
 

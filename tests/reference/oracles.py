@@ -83,7 +83,7 @@ def expand(k: Kernel, X: NDArray, S: NDArray, A: NDArray) -> NDArray[np.float64]
     )
 
 
-# The maps of the compiled core on extended precision; t as the core hands it over (cpp/maps.h).
+# The maps of the compiled core in extended precision; t is the argument that the core passes (cpp/product/maps.h).
 
 
 def exponential_map(t: NDArray, rate: float) -> NDArray:
@@ -117,7 +117,7 @@ def polynomial_map(t: NDArray, degree: int, rate: float, shift: float) -> NDArra
 class SlowPerceptron:
     """One-vs-rest kernel perceptrons on a Gram matrix, one example at a time, every guess kept.
 
-    Y (n, machines) in {-1, 0, +1}. `guesses[o]` are the coefficient vectors of v_0, v_1, … of machine o and
+    Y (n, outputs) in {-1, 0, +1}. `guesses[o]` are the coefficient vectors of v_0, v_1, … of output o and
     `used[o]` on how many examples each was used, the one it failed on included.
     """
 

@@ -1,6 +1,6 @@
 """Slow, obvious twins of the SVM solvers: one pair at a time, in float64, with the whole matrix, for tiny sets.
 
-All three machines are one problem (Chang and Lin 2011, eq. 11), of which the classes differ by Q, p, s and C:
+All three SVMs solve one problem (Chang and Lin 2011, eq. 11), with different Q, p, s and C:
 
     min  f(a) = 1/2 aᵀQa + pᵀa     given  sᵀa = Δ,  0 ≤ a_i ≤ C_i,  s_i = ±1
 
@@ -10,9 +10,9 @@ All three machines are one problem (Chang and Lin 2011, eq. 11), of which the cl
     OneClassSVM  α (n)          K                      0              1          ν Σ C_i
 
 With the gradient g = Qa + p, a is optimal iff some ρ makes h = g − ρ s satisfy h_i ≥ 0 where a_i < C_i and h_i ≤ 0
-where a_i > 0; the intercept is b = −ρ. How far a pair (a, ρ) is from that is told in two ways:
+where a_i > 0; the intercept is b = −ρ. How far a pair (a, ρ) is from that is measured in two ways:
 
-- violation, which the solvers stop by: max{−s_i g_i : a_i may move along s_i} − min{−s_j g_j : a_j against s_j};
+- violation, by which the solvers stop: max{−s_i g_i : a_i may move along s_i} − min{−s_j g_j : a_j against s_j};
 - gap = Σ a_i max(h_i, 0) + (C_i − a_i) max(−h_i, 0), the primal minus the dual objective. It bounds f(a) − f(a*), and
   since f(a) − f(a*) ≥ ½‖w − w*‖² wherever K is positive semi-definite, |⟨w − w*, φ(x)⟩| ≤ √(2 gap · k(x, x)): two
   answers to one problem may differ by that much, and no more.

@@ -1,4 +1,4 @@
-"""Electricity prices in time order: what the learners in bounded memory get wrong, and what a line does.
+"""Electricity prices in time order: the mistakes of the learners with a budget, and of a linear perceptron ("line").
 
 elec2: every half hour the price in New South Wales against its mean of the last day (up or down), demand, and date,
 day and half hour; prices and demand in Victoria and the transfer between them, which do not move before 1997. Every

@@ -1,4 +1,4 @@
-"""Learners in bounded memory against figures, and against their slow twins."""
+"""Learners with a budget against published and recomputed figures, and against their slow twins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The support vector machine that learns online against figures."""
+"""The online support vector machine against LIBSVM's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps on a block of the dual, in the compiled core, against slow twins, and the solver's parts."""
+"""The compiled SMO steps on a block of the dual, against slow twins; and the parts of the solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a newcomer does with a stream: watch learners follow a drift, stop and go on, and leave one running for ever."""
+"""What a newcomer does with a stream: watch learners follow a drift, stop and resume, and let one run for ever."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Mistakes against the theorem: certificates of fitted perceptrons.
+"""Mistake bounds: certificates that compare the mistakes of a fitted perceptron with the mistake theorem.
 
-    certificate       the mistakes made, and those allowed: R/γ², or more where u does not separate the rows
-    trace             the two lemmas of the theorem, mistake by mistake
-    generalization    what the mistakes of one pass promise about new examples
+    certificate       the mistakes made, and the mistakes allowed: R/γ², or more if u does not separate the rows
+    trace             the two lemmas of the theorem, followed mistake by mistake
+    generalization    a bound on the error rate on new examples, from the mistakes of one pass
 
-`certify` and `uncertified` make a `Certificate` from the numbers of a run of your own.
+`certify` and `uncertified` make a `Certificate` from the numbers of your own run.
 """
 
 from onkel.bounds.certificates import certificate

@@ -1,7 +1,8 @@
-"""Certificates: from a fitted estimator, or from a fit that has just ended, to the numbers of the theorems.
+"""Certificates: from a fitted estimator, or from a fit that has just ended, to the numbers that the theorems need.
 
-`certificate` takes any fitted perceptron with its rows and checks both. The two `certify_…_fit` are called at the end
-of `fit`, where the numbers are at hand. What follows from the numbers, and why, is in `theorems`.
+`certificate` takes any fitted perceptron with its rows and checks both. `certify_perceptron_fit` and
+`certify_budgeted_fit` are called at the end of `fit`, where the numbers are at hand. The theorems, their proofs and the
+step from the numbers to a bound are in `onkel.bounds.theorems`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from onkel.models.expansion import Expansion
 
 __all__ = ["certificate", "certify_budgeted_fit", "certify_perceptron_fit"]
 
-MAX_CHECKED = 2000  # support rows whose Gram matrix is examined where a kernel's validity is unknown
+MAX_CHECKED = 2000  # support vectors at most whose Gram matrix is examined if the kernel's validity is unknown
 
-# ---------------------------------------------------------------- of a fitted estimator
+# ---------------------------------------------------------------- the certificate of a fitted estimator
 
 COMPARATORS = {
     "last": ("last",),
@@ -47,25 +48,29 @@ AS_FITTED = "Give the rows and labels that the estimator was fitted on, in their
 
 
 class FittedRun(NamedTuple):
-    """What a fitted estimator and its rows say, checked; the ledger has K entries."""
+    """The checked contents of a fitted estimator and of its training rows.
+
+    n is the number of rows, K the number of mistakes in the ledger; `row`, `output`, `step` and `after` have one entry
+    for each mistake, in order.
+    """
 
     kernel: Kernel
-    one: float  # added to K: the constant feature of an intercept
-    rows: Rows  # n
-    label: NDArray[np.intp]  # (n,), places in `classes_`
-    signs: Floats  # (n, outputs), y = ±1
-    row: NDArray[np.int64]  # (K,)
-    output: NDArray[np.intp]  # (K,)
-    step: Floats  # (K,)
-    after: NDArray[np.int64]  # (K,), rounds that came after the update
+    one: float  # 1.0 with an intercept, which is the kernel K + 1; else 0.0
+    rows: Rows  # the n training rows
+    label: NDArray[np.intp]  # (n,), indices into `classes_`
+    signs: Floats  # (n, outputs), the targets y = ±1
+    row: NDArray[np.int64]  # (K,), the row of each mistake
+    output: NDArray[np.intp]  # (K,), the output that made it
+    step: Floats  # (K,), w·y, the coefficient that was added
+    after: NDArray[np.int64]  # (K,), the number of rounds after it
     epochs: int
 
     def gram(self, some: NDArray[np.int64]) -> Floats:
-        """The Gram matrix of some rows."""
+        """The Gram matrix of some rows, given by their indices."""
         return self.kernel(self.rows[some]).astype(np.float64) + self.one
 
     def scores(self, A: Floats) -> tuple[Floats, Floats]:
-        """f(x) on every row, and ‖f‖, of f = Σᵢ Aᵢ φ(xᵢ) for each column of A (n, outputs)."""
+        """f(x) of every row (n, outputs), and ‖f‖ (outputs,), of f = Σᵢ Aᵢ φ(xᵢ) for each column of A (n, outputs)."""
         support = np.flatnonzero(A.any(axis=1))
         if not len(support):
             return np.zeros(A.shape), np.zeros(A.shape[1])
@@ -73,30 +78,36 @@ class FittedRun(NamedTuple):
         return F, np.sqrt(np.maximum(0.0, (A * F).sum(axis=0)))  # αᵀKα = Σ αᵢ f(xᵢ)
 
     def widest(self, A: Floats, kept: NDArray[np.bool_]) -> Floats:
-        """The separators of largest margin, from guesses: of each output, its coefficients of the kept rows."""
+        """The separator of largest margin of each output, as coefficients of the kept rows, (kept, outputs).
+
+        `kept` (n,) marks the rows that count; `A` (kept, outputs) holds the coefficients to start from.
+        """
         kernel = self.kernel + self.one if self.one else self.kernel
         rows = self.rows if kept.all() else self.rows[np.flatnonzero(kept)]
         found = [max_margin(kernel, rows, self.signs[kept, m], A[:, m]) for m in range(A.shape[1])]
         return np.column_stack(found)
 
     def is_psd(self) -> bool | None:
-        """That of the kernel; where unknown, of its Gram matrix on the support, which spans v and u."""
+        """Whether the kernel is positive semi-definite; None if that is unknown.
+
+        If the kernel cannot say, its Gram matrix on the support vectors is examined, which span both v and u.
+        """
         support = np.unique(self.row)
         if self.kernel.is_psd is not None or len(support) > MAX_CHECKED:
             return self.kernel.is_psd
         return gram.check(self.gram(support)).valid
 
     def conflict(self, kept: NDArray[np.bool_]) -> tuple[int, int] | None:
-        """Two equal rows with different labels, if there are some: no u is right on both."""
-        if isinstance(self.rows, ObjectRows):  # that two objects are equal is no proof that φ does not tell them apart
+        """Two equal rows with different labels, on which no u can be right at once; None if there are no such rows."""
+        if isinstance(self.rows, ObjectRows):  # φ may differ on two objects that are equal in Python
             return None
-        some = np.flatnonzero(kept)
-        found = conflicts(self.rows if kept.all() else self.rows[some], self.label[some])
-        return (int(some[found[0, 0]]), int(some[found[0, 1]])) if len(found) else None
+        index = np.flatnonzero(kept)
+        found = conflicts(self.rows if kept.all() else self.rows[index], self.label[index])
+        return (int(index[found[0, 0]]), int(index[found[0, 1]])) if len(found) else None
 
 
 def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
-    """The door of `certificate` and `trace`."""
+    """The run of a fitted estimator, after checking the input of `certificate` or `trace`; messages name `who`."""
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise KindError(f"{who}: estimator must be a fitted KernelPerceptron or the like; got {estimator!r}.")
     check_is_fitted(estimator)
@@ -109,7 +120,7 @@ def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
             f"{who}: estimator must be a perceptron, whose updates are its mistakes; {type(estimator).__name__} takes "
             "other steps, and keeps the last ones only. Its certificate_ says what is known of its mistakes."
         )
-    kernel = getattr(estimator, "kernel_", Linear())  # a perceptron in primal form has none
+    kernel = getattr(estimator, "kernel_", Linear())  # a linear perceptron has no kernel_
     rows = prepare(kernel, X, itself=True)
     n, width = len(rows), getattr(estimator, "n_features_in_", None)
     if isinstance(rows, VectorRows) and width not in (None, rows.n_features):
@@ -119,21 +130,21 @@ def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
     outside = row[(row < 0) | (row >= n)]
     if len(outside):
         raise ShapeError(f"{who}: X has {n} rows, and the ledger names row {outside[0]}. {AS_FITTED}")
-    n_outputs = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
-    output = np.searchsorted(n_outputs, ledger["class"])
+    positive = np.array([1]) if len(classes) == 2 else np.arange(len(classes))  # the class that each output is for
+    output = np.searchsorted(positive, ledger["class"])
     label = _codes(y, n, classes, who)
-    signs = np.where(label[:, None] == n_outputs, 1.0, -1.0)
+    signs = np.where(label[:, None] == positive, 1.0, -1.0)
     other = row[signs[row, output] * step <= 0]
     if len(other):
         raise ValuesError(f"{who}: y must hold the labels of fit; row {other[0]} erred with another one. {AS_FITTED}")
-    again = np.bincount(row * len(n_outputs) + output, minlength=1)  # mistakes of each output on each row
-    epochs = max(1, int(estimator.n_iter_), int(again.max()))  # a warm start may have counted anew
+    again = np.bincount(row * len(positive) + output, minlength=1)  # the mistakes of each output on each row
+    epochs = max(1, int(estimator.n_iter_), int(again.max()))  # a warm start counts its epochs from 1 again
     one, after = float(estimator.fit_intercept), estimator.n_rounds_ - ledger["round"]
     return FittedRun(kernel, one, rows, label, signs, row, output, step, after, epochs)
 
 
 def _codes(y: Any, n: int, classes: NDArray, who: str) -> NDArray[np.intp]:
-    """Each label's place among the classes."""
+    """The index of each label among the classes, after checking y."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise ShapeError(f"{who}: y must have shape ({n},), a label for each row of X; got shape {labels.shape}.")
@@ -146,7 +157,7 @@ def _codes(y: Any, n: int, classes: NDArray, who: str) -> NDArray[np.intp]:
 
 
 def _kept(sample_weight: Any, run: FittedRun, who: str) -> NDArray[np.bool_]:
-    """The rows that count: weight 0 is absence."""
+    """Marks the rows that count, (n,): a row of weight 0 is treated as absent."""
     n = len(run.rows)
     weights = check_weights(np.ones(n) if sample_weight is None else sample_weight, n, name="sample_weight", who=who)
     if weights.ndim != 1 or weights.min() < 0:
@@ -160,32 +171,37 @@ def _kept(sample_weight: Any, run: FittedRun, who: str) -> NDArray[np.bool_]:
 
 
 def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, comparator: str = "last") -> Certificate:
-    """The mistakes of a fitted perceptron, and what the theorem allows.
+    """The mistakes of a fitted perceptron, and the mistakes that the theorem allows.
 
-    Of each output the smallest of R/γ², ((√R + √T·D)/γ)² and L + R/γ² + √(R·L)/γ over all γ, with a guess of the
-    output itself, scaled to length 1, as the comparator u. Any u gives a true bound; it is the tighter the larger
-    the margin of u, and that of a guess is rarely the largest.
+    The bound of an output is the smallest of R/γ², ((√R + √T·D)/γ)² and L + R/γ² + √(R·L)/γ over all γ, where R is the
+    largest K(x, x), T the number of epochs, γ the margin, and D and L measure how far rows fall short of the margin.
+    The comparator u of the theorem is a guess of the output itself, scaled to length 1. Every u gives a true bound: the
+    larger its margin, the tighter the bound. The margin of a guess is rarely the largest possible. The certificate
+    sums over the outputs; with two classes there is one output, with more there is one per class.
 
     Parameters
     ----------
-    estimator : a fitted KernelPerceptron or Perceptron, or the like: it adds w·y·φ(x) on mistakes only and keeps a
-        ledger of them.
-    X, y : the rows and labels it was fitted on, in their order.
-    sample_weight : that of fit; rows of weight 0 are left out. The factor w_max/w_min is taken over the updates in
-        the ledger, class weights included, whether this is given or not.
-    comparator : "last" for the final guess, "averaged" for that of the averaged perceptron, "best" for whichever of
-        the two gives the smaller bound, output by output; "max-margin" for the separator of largest margin through
-        the origin, with which R/γ² is the smallest; it takes the solution of a support vector machine.
+    estimator : a fitted `KernelPerceptron` or `Perceptron`, or another estimator that adds w·y·φ(x) on mistakes only
+        and keeps a ledger of them.
+    X, y : the rows and labels that the estimator was fitted on, in their order.
+    sample_weight : the weights that were given to `fit`, (n,), each ≥ 0; rows of weight 0 are left out. None (default):
+        no row is left out. The factor w_max/w_min is always computed from the updates in the ledger, which include
+        class weights.
+    comparator : "last" (default) for the final guess, "averaged" for the averaged perceptron, "best" for the one of
+        these two that gives the smaller bound, chosen for each output; "max-margin" for the separator of largest margin
+        through the origin, which makes R/γ² smallest but has to be computed as a support vector machine is.
 
-    Cost: n × support kernel values in O(tile) memory; "max-margin" some more. Where `kernel_.is_psd` is None, the Gram
-    matrix of the support is examined too, up to 2000 rows; beyond them, and where it is False, there is no bound.
+    Cost: n × support vectors kernel values, computed tile by tile; "max-margin" also solves a support vector machine.
+    If `kernel_.is_psd` is None, the Gram matrix of the support vectors is examined, too, if they are at most 2000. With
+    more support vectors, or if the kernel is not positive semi-definite, there is no bound.
 
     >>> from onkel import KernelPerceptron, bounds
     >>> X, y = [[0.0, 2.0], [1.0, 1.0], [0.0, -1.0], [-1.0, 0.0]], [1, 1, 0, 0]
     >>> bounds.certificate(KernelPerceptron(kernel="linear").fit(X, y), X, y).holds
     True
 
-    Source: as `certify`.
+    Source: Novikoff 1962; Freund and Schapire 1999, Large margin classification using the perceptron algorithm,
+    theorems 1 and 2; hinge: Shalev-Shwartz 2012, Online learning and online convex optimization, sec. 3.3.
     """
     who = "bounds.certificate"
     if comparator not in COMPARATORS:
@@ -226,11 +242,15 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     return best if separates else replace(best, conflict=run.conflict(kept))
 
 
-# ---------------------------------------------------------------- of a fit that has just ended
+# ---------------------------------------------------------------- the certificate of a fit that has just ended
 
 
 def certify_perceptron_fit(run: KeptScoreEpochs, epochs: int, is_psd: bool | None) -> Certificate:
-    """The mistakes of a kernel perceptron's epochs against the theorem, with its last guess as the comparator."""
+    """The certificate of a kernel perceptron's fit in epochs, with its last guess as the comparator.
+
+    There is no bound if the fit ended before the scores of all rows under the last guess were complete: after a
+    single epoch, or in the middle of one.
+    """
     entries = run.ledger.entries
     mistakes, steps = np.bincount(entries["class"], minlength=run.n_outputs), np.abs(entries["step"])
     radius_sq = float(run.self_values().max()) + run.bias
@@ -249,7 +269,7 @@ def certify_perceptron_fit(run: KeptScoreEpochs, epochs: int, is_psd: bool | Non
         epochs=epochs,
         comparator="the last guess",
         is_psd=is_psd,
-        weight_ratio=float(steps.max() / steps.min()),  # of the updates: only they enter the proof
+        weight_ratio=float(steps.max() / steps.min()),  # only the weights of updates enter the proof
     )
 
 
@@ -266,7 +286,11 @@ def certify_budgeted_fit(
     epochs: int,
     is_psd: bool | None,
 ) -> Certificate:
-    """The mistakes of a fit against a theorem on the sum of all outputs, with what was learned as the comparator."""
+    """The certificate of a fit whose theorem is about the sum over all outputs; the comparator is the model learned.
+
+    `rows` and `row_ids` (n,) are the training rows and their ids, ascending; `targets` (n, outputs) are ±1 and
+    `weights` (n,) the weights of fit: if they are not all 1, there is no bound. `mistakes` is summed over all outputs.
+    """
     if (weights != 1).any():
         return uncertified(mistakes, radius_sq, epochs, "the theorem is about weights of 1; others change the steps")
     if is_psd is not True:
@@ -275,7 +299,7 @@ def certify_budgeted_fit(
     if len(model.support):
         F = expand(model.kernel, rows, model.support, model.coef)
         sq_norms = (model.coef * F[np.searchsorted(row_ids, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
-    seen = certify(  # all outputs as one
+    seen = certify(  # one vector (f₁, …, f_k) for all outputs
         mistakes=np.array([mistakes]),
         margins=(targets * F).reshape(-1, 1),
         norms=np.sqrt(np.maximum(0.0, [sq_norms])),

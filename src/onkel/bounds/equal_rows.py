@@ -1,4 +1,4 @@
-"""Equal rows with different labels: the proof that no kernel separates the data."""
+"""Equal rows with different labels, which prove that no kernel separates the data."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ __all__ = ["conflicts"]
 
 
 def conflicts(rows: Rows, y: NDArray) -> NDArray[np.intp]:
-    """Pairs (first, i): row i equals an earlier one, and the first such row has another label; by i, shape (found, 2).
+    """Pairs of equal rows with different labels, shape (found, 2).
 
-    Vectors and rows of a Gram matrix are equal by value: −0.0 is 0.0, and a stored zero of CSR rows is none. Objects
-    are equal where Python says so; those without a hash are passed over.
+    A pair is (first, i): row i equals earlier rows, and the first of them has another label than row i. Pairs are
+    sorted by i. Vectors, and rows of a Gram matrix, are compared by value: −0.0 equals 0.0, and a zero that is stored
+    in a CSR matrix equals one that is not. Objects are compared with ==; objects that have no hash are skipped.
 
-    Cost: O(n log n), and a look at each row that is as long as one with another label.
+    Cost: O(n log n), plus a comparison of the rows whose norm occurs with several labels.
     """
     _, label = np.unique(y, return_inverse=True)
     if isinstance(rows, GramRows):
         assert rows.block is not None
         rows = VectorRows(rows.block)
     content, looked_at = _content(rows), np.arange(len(rows))
-    if isinstance(rows, VectorRows):  # equal rows are equally long
+    if isinstance(rows, VectorRows):  # equal rows have equal norms: only these need to be compared
         norms = rows.squared_norms()
         lengths = np.sort(norms)
-        lengths = np.unique(lengths[1:][lengths[1:] == lengths[:-1]])  # of several rows: mostly few
+        lengths = np.unique(lengths[1:][lengths[1:] == lengths[:-1]])  # norms that occur more than once: usually few
         looked_at = np.flatnonzero(np.isin(norms, lengths))
         length = np.searchsorted(lengths, norms[looked_at])
-        several = np.bincount(np.unique(length * len(rows) + label[looked_at]) // len(rows)) > 1  # labels of a length
+        # which of these norms occur with several labels
+        several = np.bincount(np.unique(length * len(rows) + label[looked_at]) // len(rows)) > 1
         looked_at = looked_at[several[length]]
     first: dict[Hashable, int] = {}
     found = []
@@ -47,7 +49,7 @@ def conflicts(rows: Rows, y: NDArray) -> NDArray[np.intp]:
 
 
 def _content(rows: Rows) -> Callable[[int], Hashable]:
-    """What is equal for two rows iff they are."""
+    """A function that gives each row a hashable key; two keys are equal if and only if the rows are."""
     if isinstance(rows, ObjectRows):
         return lambda i: rows.objects[i]
     assert isinstance(rows, VectorRows)
@@ -57,8 +59,8 @@ def _content(rows: Rows) -> Callable[[int], Hashable]:
     indptr, indices, data = rows.csr()
 
     def entries(i: int) -> bytes:
-        here = slice(indptr[i], indptr[i + 1])
-        stored = data[here] != 0
-        return bytes(indices[here][stored].tobytes() + data[here][stored].tobytes())
+        row = slice(indptr[i], indptr[i + 1])
+        nonzero = data[row] != 0
+        return bytes(indices[row][nonzero].tobytes() + data[row][nonzero].tobytes())
 
     return entries

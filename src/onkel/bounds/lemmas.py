@@ -17,17 +17,19 @@ __all__ = ["Trace", "trace"]
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The two lemmas at each mistake k = 1 … K; ``print`` it to read it in words.
+    """The numbers of both lemmas at each mistake k = 1 … K; ``print`` the trace to read it in words.
 
-    With weights, Σw of the first k updates stands for k in lemma 1, and Σw² in lemma 2.
+    With weights, the sum of w over the first k updates replaces k in lemma 1, and the sum of w² replaces it in lemma 2.
 
     Attributes
     ----------
-    progress, progress_floor : (K,), v_k·u and kγ, which lemma 1 says it does not fall below.
-    norm_sq, norm_sq_ceiling : (K,), ‖v_k‖² and kR, which lemma 2 says it does not exceed.
-    margin : γ, the smallest y u·x of all rows; negative where u does not separate them.
-    radius_sq : R, the largest K(x, x), of K + 1 with an intercept.
-    lemma_1, lemma_2 : whether they hold at every mistake, up to a relative 1e-9.
+    progress : v_k·u after each mistake, shape (K,).
+    progress_floor : kγ, shape (K,); lemma 1 says that `progress` does not fall below it.
+    norm_sq : ‖v_k‖² after each mistake, shape (K,).
+    norm_sq_ceiling : kR, shape (K,); lemma 2 says that `norm_sq` does not exceed it.
+    margin : γ, the smallest y u·x of all rows; not positive if u does not separate them.
+    radius_sq : R, the largest K(x, x), or the largest K(x, x) + 1 with an intercept.
+    lemma_1, lemma_2 : whether the lemma holds at every mistake, up to a relative 1e-9.
     """
 
     progress: Floats = field(repr=False)
@@ -65,10 +67,13 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
 
     Parameters
     ----------
-    estimator, X, y : as in `certificate`, of two classes, with a mistake at least.
-    u : (n,), the comparator Σ uᵢ φ(xᵢ), of any length but 0; the final guess where it is left out.
+    estimator : a fitted `KernelPerceptron` or `Perceptron` of two classes that made at least one mistake, or another
+        estimator that adds w·y·φ(x) on mistakes only and keeps a ledger of them.
+    X, y : the rows and labels that the estimator was fitted on, in their order.
+    u : coefficients (n,) of the comparator Σ uᵢ φ(xᵢ), which is scaled to length 1 and must not be 0. None (default):
+        the final guess.
 
-    Cost: n × support kernel values in O(tile) memory, and one Gram matrix of the support rows.
+    Cost: n × support vectors kernel values, computed tile by tile, and the Gram matrix of the support vectors.
 
     >>> from onkel import KernelPerceptron, bounds
     >>> X, y = [[0.0, 2.0], [1.0, 1.0], [0.0, -1.0], [-1.0, 0.0]], [1, 1, 0, 0]
@@ -90,10 +95,10 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
     if len(norms) != 1 or not norms[0] > 0:
         got = "the final guess, which is 0" if u is None else f"shape {np.shape(u)} and length {norms.max(initial=0):g}"
         raise ValuesError(f"{who}: u must be ({n},) coefficients of a vector with a length; got {got}.")
-    along = F[:, 0] / norms[0]  # u·φ(x) on every row
+    along = F[:, 0] / norms[0]  # u·φ(x) of every row
     support, place = np.unique(run.row, return_inverse=True)
     K = run.gram(support)
-    guess, growth = np.zeros(len(support)), np.empty(len(place))  # v_k·φ(x) on the support; of ‖v_k‖²
+    guess, growth = np.zeros(len(support)), np.empty(len(place))  # v_k·φ(s) of each support vector; growth of ‖v_k‖²
     for k, (i, step) in enumerate(zip(place, run.step, strict=True)):
         growth[k] = 2.0 * step * guess[i] + step * step * K[i, i]
         guess += step * K[i]

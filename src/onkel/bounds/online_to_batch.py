@@ -1,4 +1,4 @@
-"""Online to batch: what the mistakes of one pass promise about new examples."""
+"""Online to batch: a bound on the error rate on new examples, from the mistakes of one pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["ErrorBound", "generalization"]
 
 
 class ErrorBound(NamedTuple):
-    """How often a hypothesis errs on new examples: `expected`, and `at_most` with probability 1 − δ."""
+    """Bounds on the error rate of a hypothesis on new examples.
+
+    `expected` bounds the expected error rate; with probability 1 − δ the error rate is at most `at_most`.
+    """
 
     expected: float
     at_most: float
@@ -21,20 +24,20 @@ class ErrorBound(NamedTuple):
 def generalization(
     k: int, m: int, delta: float = 0.05, hypothesis: Literal["random", "voted"] = "random", *, epochs: int = 1
 ) -> ErrorBound:
-    """What k mistakes in m rounds promise about new examples: online to batch.
+    """A bound on the error rate on new examples, from k mistakes in m rounds of one pass.
 
-    A guess v_k picked with probability m_k/m, m_k the rounds it was used in, errs at a rate of k/m in expectation, and
-    with probability 1 − δ of at most k/m + √(ln(1/δ)/(2m)); the vote of all guesses errs only where half of them do,
-    at most twice as often. No rate is above 1.
+    A guess that is drawn at random, with a probability proportional to the number of rounds it was used in, has an
+    expected error rate of k/m, and with probability 1 − δ an error rate of at most k/m + √(ln(1/δ)/(2m)). The vote of
+    all guesses errs only if at least half of them do, so both numbers are doubled for it. A bound above 1 is set to 1.
 
     Parameters
     ----------
-    k, m : mistakes and rounds of the one pass over independent examples, 0 ≤ k ≤ m, m ≥ 1.
-    delta : δ, between 0 and 1.
-    hypothesis : "random" for the picked guess, "voted" for the vote.
-    epochs : 1; more are an error, since the theorem needs every example to be new to the guess that meets it.
+    k, m : the number of mistakes and of rounds of one pass over independent examples, 0 ≤ k ≤ m, m ≥ 1.
+    delta : δ in (0, 1), the probability that the bound fails. Default 0.05.
+    hypothesis : "random" (default) for a guess that is drawn at random, "voted" for the vote of all guesses.
+    epochs : must be 1 (default): the theorem is about guesses that meet each example for the first time.
 
-    Cost: none.
+    Cost: O(1).
 
     >>> from onkel.bounds import generalization
     >>> generalization(50, 1000, hypothesis="voted").expected

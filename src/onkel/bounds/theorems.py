@@ -1,4 +1,4 @@
-"""The mistake theorems of the perceptron and its kin: from the numbers of a run to its certificate.
+"""The mistake theorems of the perceptron and related learners: from the numbers of a run to its certificate.
 
 A perceptron adds w·y·φ(x) to its guess v where it errs, y v·φ(x) ≤ 0, and nothing else. With weights w = 1, any R of
 at least K(x, x) = ‖φ(x)‖², and any u of length 1 with y u·φ(x) ≥ γ > 0 on all rows, the k-th mistake leaves
@@ -6,42 +6,52 @@ at least K(x, x) = ‖φ(x)‖², and any u of length 1 with y u·φ(x) ≥ γ >
     1. v_k·u ≥ kγ         each one moves the guess by γ or more along u
     2. ‖v_k‖² ≤ kR        and yet lengthens it little, as it goes against v
 
-so kγ ≤ v_k·u ≤ ‖v_k‖ ≤ √(kR), and k ≤ R/γ². R bounds the *squared* length of the rows, as in Cohen's notes; books
-that let R bound the length write R²/γ². Here it is called `radius_sq`. Where u does not separate the rows, each may
-miss the margin γ by some slack, which T epochs meet T times, and k is bounded all the same:
+so kγ ≤ v_k·u ≤ ‖v_k‖ ≤ √(kR), and k ≤ R/γ². R bounds the *squared* length of the rows (W. Cohen 2009, Margins,
+Mistakes, Ranking, Sequential Learning and the Perceptron); books in which R bounds the length write R²/γ². The code
+calls it `radius_sq`. If u does not separate the rows, a row may miss the margin γ by some slack, which counts T times
+in T epochs, and k is bounded all the same:
 
     separable         R/γ²
     squared slack     ((√R + √T·D)/γ)²           D² = Σ max(0, γ − y u·φ(x))²
     hinge             L + R/γ² + √(R·L)/γ        L = T·Σ max(0, 1 − y u·φ(x)/γ)
 
-R and γ enter as B = √R/γ only, the slack as z = max(0, 1 − B·a) with the cosines a = y u·φ(x)/√R: the three are B²,
-(B + √(TΣz²))² and TΣz + B² + B√(TΣz). Every u and γ give a true bound, so an imprecise minimum over γ is loose, never
-wrong. For γ → ∞ the last two become T·n, as many mistakes as rounds, which says nothing (form "rounds").
+R and γ enter only as B = √R/γ, the slack only as z = max(0, 1 − B·a) with the cosines a = y u·φ(x)/√R: the three
+bounds are B², (B + √(TΣz²))² and TΣz + B² + B√(TΣz). (This B is not a budget.) Every u and γ give a true bound, so an
+imprecise minimum over γ is loose, never wrong. For γ → ∞ the last two become T·n, as many mistakes as rounds, which
+says nothing (form "rounds").
 
     weights       every bound times (w_max/w_min)²
-    intercept     the output is the perceptron on K + 1: R and the length of u are those of K + 1
-    classes       one output for each, and the sum of their bounds
+    intercept     the learner is the perceptron on K + 1: R and the length of u are those of K + 1
+    classes       one output for each class (one-vs-rest), and the sum of their bounds
     kernel        K must be an inner product (positive semi-definite); otherwise there is no theorem
 
-u must go through the origin, as v does. An ordinary SVC has a free bias, outside its ‖w‖, and its margin gives a false
-bound: for xᵢ = eᵢ with labels 7 : 1 it says R/γ² = 3.5, and the perceptron errs 8 times.
+The hyperplane of u must go through the origin, as that of v does. An ordinary SVC has a free bias that is not part of
+its ‖w‖, and its margin gives a false bound: for eight rows xᵢ = eᵢ, seven of one class and one of the other, it would
+be R/γ² = 3.5, but the perceptron errs 8 times.
 
-Other learners take other steps, and have theorems of their own on the same numbers, with weights of 1 only. There a
+Other learners take other steps. They have theorems of their own on the same numbers, for weights of 1 only. There a
 comparator g = u/γ, of length 1/γ, misses the margin 1 by z = max(0, 1 − y g·φ(x)):
 
-    PA            R/γ²                                where u separates the rows, else nothing is known
+    PA            R/γ²                                if u separates the rows; otherwise there is no theorem
     PA-I          max(R, 1/C)·(1/γ² + 2C·TΣz)
     PA-II         (R + 1/(2C))·(1/γ² + 2C·TΣz²)
-    Forgetron     2/γ² + 4·TΣz                        where R ≤ 1, B ≥ 83 and 1/γ ≤ U(B)
+    Forgetron     2/γ² + 4·TΣz                        if R ≤ 1, the budget B ≥ 83 and 1/γ ≤ U(B)
 
-They are about sums over the outputs, with one γ for all: the outputs f₁ … f_k are one vector (f₁, …, f_k), whose
-rows are all pairs of a row and a output. PA's outputs know nothing of one another, so that the sum of their bounds
-is one. The Forgetron's share their support and what they forget, and so does its proof: a round in which j of them
-err gains j − 2Σz, the shrinking that follows costs them together ‖g‖²(1 − φ) at most, nothing at all where
-‖φf′‖ > U ≥ ‖g‖, and the forgetting (15/32)M in all. Where φ < 1 and ‖φf′‖ ≤ U, the weight λ of the vector that is
-forgotten has kλ² + 2kλ + 2λ√k·U ≥ 15/32, for B ≥ 83 hence λ ≥ 1/(k√(B+1)); λ is the product of the last B + 1 φ, so
-that all M mistakes shrink by no more than Σ(1 − φ) ≤ M·(½ ln(B+1) + ln k)/(B+1). With ‖g‖ ≤ U this costs M/32, and
-M/2 ≤ ‖g‖² + 2TΣz is left. For k = 1 this is the paper's U; the basic variant shrinks by no more.
+These theorems bound the mistakes of all outputs together, with one γ: the outputs f₁ … f_k are taken as one vector
+(f₁, …, f_k), and each pair of a row and an output is one row for it. The outputs of PA are independent of one another,
+so that the sum of their bounds is a bound. The outputs of the Forgetron share their support vectors and forget the
+same ones, so that its proof is about all k outputs at once. From here on B is the budget, M the number of mistakes and
+f′ the function before it is shrunk by φ:
+
+- A round in which j outputs err gains j − 2Σz. The shrinking after it costs all outputs together at most ‖g‖²(1 − φ),
+  and nothing at all if ‖φf′‖ > U ≥ ‖g‖. Forgetting costs at most (15/32)M in all.
+- If φ < 1 and ‖φf′‖ ≤ U, the weight λ of the forgotten vector satisfies kλ² + 2kλ + 2λ√k·U ≥ 15/32, hence
+  λ ≥ 1/(k√(B+1)) for B ≥ 83.
+- λ is the product of the last B + 1 factors φ, so that all M mistakes together shrink by at most
+  Σ(1 − φ) ≤ M·(½ ln(B+1) + ln k)/(B+1).
+- With ‖g‖ ≤ U this costs M/32, and M/2 ≤ ‖g‖² + 2TΣz is left.
+
+For k = 1, U is that of the paper. The basic variant keeps to the same bound on Σ(1 − φ).
 """
 
 from __future__ import annotations
@@ -69,8 +79,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 Form = Literal["separable", "squared slack", "hinge", "PA-I", "PA-II", "Forgetron", "rounds", "sum"]
 
-TOLERANCE = 1e-9  # relative: where a bound is attained, rounding would decide an exact ≤
-SHOWN = 10  # outputs, or labels, of which a text speaks one by one
+TOLERANCE = 1e-9  # relative tolerance of mistakes ≤ bound: without it, rounding would decide if a bound is attained
+SHOWN = 10  # outputs, or labels, that a text lists at most
 FORMULAS: dict[Form, str] = {
     "separable": "mistakes ≤ R/γ²",
     "squared slack": "mistakes ≤ ((√R + √T·D)/γ)², D² = Σ max(0, γ − y u·x)², T epochs",
@@ -88,26 +98,31 @@ FORMULAS: dict[Form, str] = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """Mistakes made, and what the theorem allows; ``print`` it to read it in words.
+    """The mistakes of a run, and the mistakes that a theorem allows; ``print`` the certificate to read it in words.
 
     Attributes
     ----------
-    mistakes : updates of all outputs.
-    radius_sq : R, the largest K(x, x), of K + 1 with an intercept: a *squared* length; None where no theorem asks.
-    margin : γ̂, the smallest y u·x under the comparator u of length 1, the least of all outputs; at most 0 where u
-        does not separate the rows, None without a comparator.
-    comparator : which u, in words.
-    bound : the mistakes that the theorem allows, or None.
+    mistakes : the number of mistakes, summed over the outputs.
+    radius_sq : R, the largest K(x, x), or the largest K(x, x) + 1 with an intercept: a *squared* length. None if the
+        learner has no theorem.
+    margin : the smallest y u·x of all rows and outputs, for the comparator u of length 1; at most 0 if u does not
+        separate the rows, None without a comparator.
+    comparator : the vector u in words, such as "the final guess".
+    bound : the number of mistakes that the theorem allows; None if there is no bound.
     holds : whether mistakes ≤ bound, up to a relative 1e-9; None without a bound.
-    form : which theorem: "separable", "squared slack", "hinge", "PA-I", "PA-II", "Forgetron", "rounds" where these
-        say nothing, "sum" where the outputs' differ; None without a bound.
-    epochs : passes over the rows.
-    reason : why there is no bound; empty where there is one.
-    target : the γ that the theorem is applied with, `margin` if "separable"; None for several outputs.
-    weight_ratio : w_max/w_min, of which the bound has the square as a factor.
-    constants : what the theorem has besides R and γ, by name: C of PA-I and PA-II, U of the Forgetron.
-    conflict : two rows of X that are equal and have different labels, a proof that nothing separates them, or None.
-    parts : the certificates of the outputs, where there are several.
+    form : the theorem that gives the bound: "separable", "squared slack", "hinge", "PA-I", "PA-II" or "Forgetron";
+        "rounds" if none of them is below the number of rounds; "sum" if it is not the same for all outputs; None
+        without a bound.
+    epochs : the number of passes over the rows.
+    reason : why there is no bound; empty if there is one.
+    target : the γ for which the theorem gives the smallest bound; equal to `margin` for the form "separable". None for
+        several outputs, which have a γ each, for the form "rounds", and without a bound.
+    weight_ratio : w_max/w_min, the largest weight of an update over the smallest; its square is a factor of the bound.
+        1.0 without weights.
+    constants : further constants of the theorem as pairs (name, value): C for PA-I and PA-II, U for the Forgetron.
+    conflict : two equal rows of X with different labels, which prove that no u separates the rows. None if none were
+        found or looked for.
+    parts : one certificate for each output if there are several; otherwise empty.
     """
 
     mistakes: int
@@ -157,12 +172,21 @@ class Certificate:
 
 
 def count(n: int, what: str) -> str:
-    """n and its noun, which has an s unless n is 1."""
+    """n with its noun, in the plural unless n is 1."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def uncertified(mistakes: NDArray | int, radius_sq: float | None, epochs: int, reason: str) -> Certificate:
-    """A certificate without a bound, that says why there is none.
+    """A certificate without a bound, with the reason why there is none.
+
+    Parameters
+    ----------
+    mistakes : the number of mistakes, or an array (outputs,) of them, which is summed.
+    radius_sq : the largest K(x, x), or None if it is unknown.
+    epochs : the number of passes over the rows.
+    reason : why there is no bound, in words.
+
+    Cost: O(outputs).
 
     >>> from onkel.bounds import uncertified
     >>> print(uncertified(3, radius_sq=1.0, epochs=1, reason="the rows were not kept"))
@@ -178,9 +202,15 @@ def uncertified(mistakes: NDArray | int, radius_sq: float | None, epochs: int, r
 
 @dataclass(frozen=True)
 class Theorem:
-    """A bound for every comparator: from B = √R/γ, TΣz and TΣz², each a number or an array.
+    """A mistake theorem: for every comparator, a bound on the mistakes from B = √R/γ and the slack z.
 
-    `largest` is the largest B that it holds for. Without slack only, it is `separable`.
+    Parameters
+    ----------
+    form : its name in `Certificate.form`.
+    bound : the function (B, TΣz, TΣz²) → bound, of numbers or arrays.
+    largest : the largest B for which the theorem holds. Default: any.
+    separable : whether it holds only if no row has slack. Default False.
+    constants : further constants of the theorem, as pairs (name, value), to be shown. Default: none.
     """
 
     form: Form
@@ -199,7 +229,10 @@ PERCEPTRON = (SEPARABLE, *(Theorem(form, bound) for form, bound in THEOREMS.item
 
 
 def pa_theorem(variant: Literal["PA", "PA-I", "PA-II"], C: float, radius_sq: float) -> Theorem:
-    """Of a passive-aggressive learner   [Crammer et al. 2006, theorems 2, 4 and 5: a mistake has a loss ≥ 1]."""
+    """The theorem of a passive-aggressive learner with R = radius_sq and aggressiveness C (unused by "PA").
+
+    [Crammer et al. 2006, theorems 2, 4 and 5; they bound squared losses, and a mistake has a loss of at least 1.]
+    """
     R, constants = radius_sq, (("C", C),)
     if variant == "PA":
         return SEPARABLE
@@ -214,7 +247,10 @@ FORGETRON_LEAST = 83  # the smallest budget that the Forgetron's theorem holds f
 
 
 def forgetron_theorem(budget: int, n_outputs: int, radius_sq: float) -> Theorem:
-    """Of a Forgetron with a budget ≥ 83   [Dekel, Shalev-Shwartz and Singer 2008; several outputs: above]."""
+    """The theorem of a Forgetron with a budget ≥ 83 and R = radius_sq ≤ 1.
+
+    [Dekel, Shalev-Shwartz and Singer 2008; the proof for several outputs is at the top of this module.]
+    """
     U = 0.25 * math.sqrt((budget + 1) / (math.log(budget + 1) + 2 * math.log(n_outputs)))
     return Theorem(
         "Forgetron",
@@ -238,29 +274,30 @@ def certify(
 ) -> Certificate:
     """The certificate of a run whose numbers are known; nothing is checked.
 
-    Of each output the smallest bound over all theorems and all γ, for a perceptron of R/γ², ((√R + √T·D)/γ)² and
-    L + R/γ² + √(R·L)/γ; then their sum.
+    The bound is the sum over the outputs of the smallest bound over all theorems and all γ. The theorems of the
+    perceptron are R/γ², ((√R + √T·D)/γ)² and L + R/γ² + √(R·L)/γ.
 
     Parameters
     ----------
-    mistakes : (outputs,), updates of each.
-    margins : (n, outputs), y_ic f_c(xᵢ) of every row under the comparator f, of any length.
-    norms : (outputs,), ‖f_c‖ in feature space: √(αᵀKα), of K + 1 with an intercept; 0 is no comparator. With a bias
-        that is no part of this length, as in an SVC, the bound is false.
-    radius_sq : the largest K(x, x), of K + 1 with an intercept.
-    epochs : how often each row was met, at most.
-    comparator : which f, in words.
-    is_psd : whether the kernel, or else its Gram matrix on these rows, is positive semi-definite. Only True gives a
-        bound; None, unknown, does not.
-    weight_ratio : ≥ 1, the largest step of an update over the smallest.
-    theorems : those of the learner.
+    mistakes : the number of mistakes of each output, shape (outputs,).
+    margins : y_ic f_c(xᵢ) of every row and output for the comparator f, which may have any length, shape (n, outputs).
+    norms : the length ‖f_c‖ in feature space, √(αᵀKα), shape (outputs,); with an intercept the length for K + 1. An
+        output of length 0 has no comparator. If f has a bias that this length does not include, as an SVC has, the
+        bound is false.
+    radius_sq : the largest K(x, x); with an intercept the largest K(x, x) + 1.
+    epochs : the number of passes: how often each row was met at most, ≥ 1.
+    comparator : the comparator f in words, to be printed.
+    is_psd : whether the kernel, or its Gram matrix on these rows, is positive semi-definite. True (default): there is a
+        bound. False, or None for unknown: there is none.
+    weight_ratio : the largest weight of an update over the smallest, ≥ 1. Default 1.0: all weights are equal.
+    theorems : the theorems of the learner. Default: the three of the perceptron.
 
-    Cost: O(n log n) a output.
+    Cost: O(n log n) for each output.
 
     >>> import numpy as np
     >>> from onkel.bounds import certify
     >>> run = {"mistakes": np.array([3]), "radius_sq": 1.0, "epochs": 1, "comparator": "(1, 1, 1)"}
-    >>> seen = certify(margins=np.ones((3, 1)), norms=np.sqrt([3.0]), **run)  # of e₁, e₂, e₃
+    >>> seen = certify(margins=np.ones((3, 1)), norms=np.sqrt([3.0]), **run)  # a run over the rows e₁, e₂, e₃
     >>> round(seen.bound, 9), seen.form, seen.holds
     (3.0, 'separable', True)
 
@@ -281,7 +318,7 @@ def certify(
 
 
 def why_not(is_psd: bool | None) -> str:
-    """The reason of a certificate that has no bound because of its kernel."""
+    """Why there is no bound for a kernel that is not known to be positive semi-definite."""
     what = "the kernel is not positive semi-definite: its values are no inner products"
     if is_psd is None:
         what = "whether the kernel is positive semi-definite is unknown; onkel.gram.check(kernel(X)) examines it"
@@ -289,7 +326,7 @@ def why_not(is_psd: bool | None) -> str:
 
 
 def together(parts: list[Certificate]) -> Certificate:
-    """One output's certificate as it is; of several the sum."""
+    """The certificate of all outputs: that of a single output unchanged, otherwise the sum over the outputs."""
     if len(parts) == 1:
         return parts[0]
     margins = [part.margin for part in parts if part.margin is not None]
@@ -312,7 +349,10 @@ def together(parts: list[Certificate]) -> Certificate:
 def _smallest_bound(
     theorems: tuple[Theorem, ...], a: Floats | None, n: int, epochs: int, weight_ratio: float
 ) -> tuple[float, float, Theorem]:
-    """B, the bound and its theorem for the cosines a; of two equal ones the first."""
+    """The B = √R/γ of the smallest bound, that bound and its theorem; of equal bounds, the first theorem's.
+
+    `a` (n,) are the cosines y u·φ(x)/√R; None without a comparator, when only the number of rounds is a bound.
+    """
     found: list[tuple[float, float, Theorem]] = []
     if a is not None:
         a = np.sort(a)
@@ -338,11 +378,11 @@ def _smallest_bound(
 
 
 def _best_scale(theorem: Theorem, a: Floats, sums: Floats, epochs: int) -> float:
-    """The B of the smallest bound, by a grid and then finer ones around its best point.
+    """The B = √R/γ of a theorem's smallest bound, found on a grid and on finer grids around its best point.
 
-    √ of the squared-slack bound is convex in B, and so are those without a root, so that nothing is missed there; above
-    B = √(Tn) no bound is below the T·n rounds. The rows with slack are the first, a < 1/B, so that running sums of a
-    and a² are enough to search by.
+    The square root of the squared-slack bound is convex in B, and so are the bounds without a square root, so that the
+    search finds their minimum. Above B = √(Tn) every bound is above the T·n rounds. `a` is sorted, so that the rows
+    with slack, a < 1/B, are the first ones, and the running sums of a and a², `sums` (2, n + 1), give Σz and Σz².
     """
     high = math.log(min(math.sqrt(epochs * len(a)), theorem.largest))
     low = min(math.log(0.01), high - 1.0)

@@ -1,12 +1,8 @@
-"""Test-then-train: every example is predicted by the model before it, and then learned from.
+"""Evaluation of learners on streams.
 
-    for t = 1, 2, …:   ŷ = predict(xₜ);   mistakes += ŷ ≠ yₜ;   learn(xₜ, yₜ)
-
-So every example tests once, on a model that has not seen it, and no data is held out. The running rate
-forgets nothing; the rate over the last `window` examples shows a drift as it happens.
-
-Source: Dawid 1984, prequential analysis; Gama, Sebastião and Rodrigues 2013, On evaluating stream
-learning algorithms.
+progressive_validation    predicts each example, then learns from it, and yields the error so far
+baselines                 the error of predictions that ignore x
+memory                    the bytes that an estimator holds
 """
 
 from onkel.evaluate.model_memory import memory

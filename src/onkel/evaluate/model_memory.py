@@ -1,4 +1,4 @@
-"""How many bytes a model holds."""
+"""The number of bytes that an estimator holds."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ __all__ = ["memory"]
 
 
 def memory(estimator: Any) -> int:
-    """Bytes that an estimator holds: its arrays, at their full capacity, and the Python objects around them.
+    """The number of bytes that an estimator holds: its arrays, with their spare capacity, and all its Python objects.
 
-    Everything that can be reached from it is counted once, a view as what it is a view of; classes,
-    functions and modules are not counted.
+    Every object that can be reached from the estimator is counted once. A view of an array counts as the whole array
+    that it keeps alive. Classes, functions and modules are not counted.
 
-    Cost: a visit to each object, which an array of numbers is one of.
+    Parameters
+    ----------
+    estimator : any Python object.
+
+    Cost: one visit to each object; an array of numbers is one object.
 
     >>> from onkel import Perceptron
     >>> from onkel.evaluate import memory
     >>> small, large = (Perceptron().partial_fit([[0.0] * d], [1], classes=[0, 1]) for d in (10, 10_010))
-    >>> memory(large) - memory(small) == 2 * 8 * 10_000  # v, and what averages it
+    >>> memory(large) - memory(small) == 2 * 8 * 10_000  # two vectors of float64: v, and the sum for its average
     True
 
     Source: the recipe in the documentation of `sys.getsizeof`.

@@ -1,4 +1,4 @@
-"""Metrics that are updated prediction by prediction, from counts of (label, prediction) pairs or sums of errors."""
+"""Metrics over a stream, computed from running counts of (label, prediction) pairs or from running sums of errors."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class ErrorSums:
         self.absolute = self.squared = self.mean = self.spread = 0.0
 
     def add(self, pairs: list[tuple[float, float]]) -> None:
+        """Adds pairs (target, prediction)."""
         for y, predicted in pairs:
             self.n += 1
             self.absolute += abs(y - predicted)
@@ -28,11 +29,12 @@ class ErrorSums:
 
 
 def _accuracy(confusion: Counter[tuple[Any, Any]]) -> float:
+    """The fraction of correct predictions; `confusion` counts the pairs (label, prediction)."""
     return sum(count for (t, p), count in confusion.items() if t == p) / confusion.total()
 
 
 def _balanced_accuracy(confusion: Counter[tuple[Any, Any]]) -> float:
-    """The mean of the classes' recalls."""
+    """The mean over all actual classes of recall = tp / actual."""
     actual: Counter[Any] = Counter()
     for (t, _), count in confusion.items():
         actual[t] += count
@@ -40,12 +42,12 @@ def _balanced_accuracy(confusion: Counter[tuple[Any, Any]]) -> float:
 
 
 def _f1(confusion: Counter[tuple[Any, Any]]) -> float:
-    """The mean over all classes, actual or predicted, of F1 = 2 tp / (actual + predicted)."""
+    """The mean over all classes that occur as a label or as a prediction of F1 = 2 tp / (actual + predicted)."""
     marked: Counter[Any] = Counter()
     for (t, p), count in confusion.items():
         marked[t] += count
         marked[p] += count
-    del marked[None]  # it was not predicted
+    del marked[None]  # None stands for an example that was not predicted
     return sum(2 * confusion[c, c] / count for c, count in marked.items()) / len(marked)
 
 

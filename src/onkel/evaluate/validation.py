@@ -1,12 +1,11 @@
-"""Test-then-train: every example is predicted by the model before it, and then learned from.
+"""Progressive validation (test-then-train): every example is first predicted, and then learned from.
 
     for t = 1, 2, …:   ŷ = predict(xₜ);   mistakes += ŷ ≠ yₜ;   learn(xₜ, yₜ)
 
-So every example tests once, on a model that has not seen it, and no data is held out. The running rate
-forgets nothing; the rate over the last `window` examples shows a drift as it happens.
+Every example tests a model that has not seen it yet, and no data has to be held out. The error over all examples so far
+changes slowly; the error over the last `window` examples shows a drift when it happens.
 
-Source: Dawid 1984, prequential analysis; Gama, Sebastião and Rodrigues 2013, On evaluating stream
-learning algorithms.
+Source: Dawid 1984, prequential analysis; Gama, Sebastião and Rodrigues 2013, On evaluating stream learning algorithms.
 """
 
 from __future__ import annotations
@@ -31,29 +30,27 @@ from onkel.evaluate.running_metrics import OF_CLASSES, OF_NUMBERS, ErrorSums
 
 __all__ = ["Baselines", "Progress", "baselines", "progressive_validation"]
 
-Step: TypeAlias = tuple[list[Any], list[Any], float]  # labels, predictions (None where there is none), seconds
+Step: TypeAlias = tuple[list[Any], list[Any], float]  # labels, predictions (None: not predicted), seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a learner stands after so many examples of a stream: one record of `progressive_validation`.
-
-    `error` is the running mistake rate, mistakes / examples; of a regressor, the mean absolute error of
-    the examples it could predict. `window_error` is the same over the last examples, as many as the
-    window holds.
+    """A record of `progressive_validation`: how well a learner does after so many examples of a stream.
 
     Parameters
     ----------
-    examples : seen so far.
-    mistakes : predictions that were wrong; None for a regressor.
-    error, window_error : see above; NaN before a regressor's first prediction.
-    unpredicted : examples that came before the model could predict at all.
-    support : support vectors, or None where the estimator has none.
-    memory : bytes that the model holds, by `memory`.
-    seconds : spent in predicting and learning, the stream's own time left out.
-    metrics : the running value of each metric, by its name.
+    examples : the number of examples so far.
+    mistakes : the number of wrong predictions so far; None for a regressor.
+    error : mistakes / examples; for a regressor the mean absolute error over the examples that it could predict, NaN
+        before the first of them.
+    window_error : the same over the last examples, as many as the window holds.
+    unpredicted : the number of examples that came before the model could predict.
+    support : the number of support vectors; None if the estimator has none.
+    memory : the bytes that the estimator holds, as computed by `onkel.evaluate.memory`.
+    seconds : the time spent in predicting and learning, without that of reading the stream.
+    metrics : the value of each metric over all examples so far, by name. Default {}.
 
-    Cost: made in the time of a walk through the model's objects.
+    Cost: a walk through the estimator's objects, to compute `memory`.
 
     >>> from onkel.evaluate import Progress
     >>> print(Progress(2000, 150, 0.075, 0.05, 1, 100, 8192, 0.25, {"f1": 0.9}))
@@ -88,32 +85,36 @@ def progressive_validation(
     window: int = 1000,
     classes: Any = None,
 ) -> Iterator[Progress]:
-    """Predicts each example of a stream before learning from it, and yields how that goes.
+    """Predicts each example of a stream before learning from it, and yields records of the error so far.
 
-    error = (number of t with ŷₜ ≠ yₜ) / n, where ŷₜ is predicted by what was learned from examples before t.
-    ``list(...)`` gives all records, ``*_, last = ...`` the last one, which comes at the end of the
-    stream whatever `every` is. The estimator learns in place, from where it stands.
+    error = (number of t with ŷₜ ≠ yₜ) / n, where ŷₜ is predicted by the model learned from the examples before t.
+    ``list(...)`` gives all records and ``*_, last = ...`` the last one; there is always a record at the end of the
+    stream. The estimator itself learns; if it has learned before, it goes on from there.
 
-    An example that cannot be predicted, since nothing was learned before it, is a mistake of a
-    classifier; for a regressor, and for metrics that are objects, it is left out.
+    An example that comes before the estimator has learned anything cannot be predicted. It counts as a mistake of a
+    classifier; a regressor's error, and metrics that are objects, leave it out.
 
     Parameters
     ----------
-    estimator : a classifier or regressor with `predict_one` and `learn_one` (of onkel or river), or with
-        `predict` and `partial_fit`. An outlier detector is judged by its ±1 as a classifier is.
+    estimator : a classifier or regressor with `predict_one` and `learn_one` (of onkel or river), or with `predict` and
+        `partial_fit`. An outlier detector is treated as a classifier of +1 (inliers) and −1 (outliers).
     stream : a `Stream`, or an iterable of pairs (x, y).
-    metrics : a metric, several, or a dict {name: metric}. A metric is a name ("accuracy", "error",
-        "balanced_accuracy", "f1", the mean of the classes' F1; for regressors "mae", "mse", "r2"), or an object
-        with ``update(y_true, y_pred)`` and ``get()``, such as river's.
-    chunk : ≥ 1. With more than 1, whole chunks are predicted by `predict` and learned by `partial_fit`: much
-        faster, but a prediction is then up to a chunk old, and the first chunk cannot be predicted at all
-        by an estimator that is new.
-    every : ≥ 1, a record after so many examples (at the end of the chunk in which they are reached).
-    window : ≥ 1, examples of `window_error`.
-    classes : of the first `partial_fit`, for estimators that must know all classes from the start.
+    metrics : a metric, a list of metrics, or a dict {name: metric}; default (): none. A metric is a name, or an object
+        with ``update(y_true, y_pred)`` and ``get()`` such as those of river. Names for classifiers are "accuracy",
+        "error", "balanced_accuracy" (the mean recall of the classes) and "f1" (the mean F1 of the classes); for
+        regressors "mae", "mse" and "r2".
+    chunk : the number of examples that are predicted and learned at a time, ≥ 1. 1 (default): one by one, with
+        `predict_one` and `learn_one` if the estimator has them. Larger chunks use `predict` and `partial_fit`, which is
+        much faster; but a prediction may then be made by a model that is a chunk old, and a new estimator cannot
+        predict the first chunk.
+    every : a record is yielded after so many examples, or at the end of the chunk in which they are reached; ≥ 1,
+        default 1000.
+    window : the number of examples over which `window_error` is computed, ≥ 1, default 1000.
+    classes : all classes, for the first call of `partial_fit`, if the estimator must know them from the start. None
+        (default): they are not given.
 
-    Cost: a prediction and an update an example; bookkeeping of about 0.3 µs an example in chunks and 4 µs one
-    by one, which `seconds` leaves out; O(window) memory.
+    Cost: one prediction and one update per example. The bookkeeping takes about 0.3 µs per example in chunks and 4 µs
+    one by one, which `seconds` does not include, and O(window) memory.
 
     >>> from onkel import Perceptron, progressive_validation
     >>> stream = [([1.0, 0.0], "a"), ([0.0, 1.0], "b"), ([1.0, 0.0], "a"), ([0.0, 1.0], "b")]
@@ -140,6 +141,7 @@ def progressive_validation(
 
 
 def _records(estimator: Any, steps: Iterator[Step], tally: _Tally, every: int) -> Iterator[Progress]:
+    """Counts the steps, and yields a record whenever a multiple of `every` is reached, and at the end."""
     seconds, reported = 0.0, 0
     for truth, predicted, spent in steps:
         seconds += spent
@@ -155,6 +157,7 @@ def _records(estimator: Any, steps: Iterator[Step], tally: _Tally, every: int) -
 
 
 def _singly(estimator: Any, stream: Stream, classes: Any) -> Iterator[Step]:
+    """Predicts and learns one example at a time; `classes`, if given, make the first update a `partial_fit`."""
     clock = time.perf_counter
     for x, y in stream:
         start = clock()
@@ -174,6 +177,7 @@ def _singly(estimator: Any, stream: Stream, classes: Any) -> Iterator[Step]:
 
 
 def _chunkwise(estimator: Any, stream: Stream, size: int, classes: Any) -> Iterator[Step]:
+    """Predicts and learns whole chunks; `classes`, if given, go to the first `partial_fit`."""
     clock = time.perf_counter
     first = {} if classes is None else {"classes": classes}
     for X, y in stream.chunks(size):
@@ -197,12 +201,12 @@ def _chunkwise(estimator: Any, stream: Stream, size: int, classes: Any) -> Itera
 
 
 class _Tally:
-    """Everything that is counted during a validation, in memory that does not grow with the stream."""
+    """All counts and sums of a validation, in memory that does not grow with the stream."""
 
     def __init__(self, numbers: bool, metrics: Any, window: int) -> None:
-        self.numbers = numbers  # whether numbers are predicted, or classes
+        self.numbers = numbers  # True for a regressor, False for a classifier
         self.examples = self.unpredicted = 0
-        self.confusion: Counter[tuple[Any, Any]] = Counter()  # (label, prediction) → how often
+        self.confusion: Counter[tuple[Any, Any]] = Counter()  # (label, prediction) → count
         self.sums = ErrorSums()
         self.loss = 0.0
         self.lately: deque[float] = deque(maxlen=window)
@@ -228,6 +232,7 @@ class _Tally:
                 metric.update(t, p)
 
     def progress(self, estimator: Any, seconds: float) -> Progress:
+        """The record of the examples so far."""
         judged = self.examples - self.unpredicted if self.numbers else self.examples
         support = getattr(estimator, "support_", None)
         return Progress(
@@ -243,12 +248,13 @@ class _Tally:
         )
 
     def _value(self, metric: Any) -> float:
+        """The value of a metric over the examples so far."""
         if not isinstance(metric, str):
             return float(metric.get())
         return OF_NUMBERS[metric](self.sums) if self.numbers else OF_CLASSES[metric](self.confusion)
 
     def _named(self, metrics: Any) -> dict[str, Any]:
-        """The metrics by name, each a known name or an object that is told of every prediction."""
+        """The metrics as a checked dict {name: metric}; a metric is a known name or an object with update and get."""
         who = "progressive_validation"
         if isinstance(metrics, str) or (_has(metrics, "update", "get") and not isinstance(metrics, Mapping)):
             metrics = [metrics]
@@ -270,28 +276,29 @@ class _Tally:
         return dict(metrics)
 
 
-# ---------------------------------------------------------------- to compare with
+# ---------------------------------------------------------------- baselines
 
 
 class Baselines(NamedTuple):
-    """Mistake rates that need no learning, by the protocol of `progressive_validation`: see `baselines`."""
+    """The mistake rates of two predictions that ignore x: the majority label, and the last label. See `baselines`."""
 
     majority: float
     no_change: float
 
 
 def baselines(y: Any) -> Baselines:
-    """What predicting without looking at x would get wrong on a stream of labels.
+    """The mistake rates of predictions that ignore x, on the labels of a stream.
 
-    `majority` predicts the most frequent label so far (of equals, the one that was in front), `no_change`
-    the last label. Where labels come in runs, as prices and weather do, no_change is hard to beat, and a
-    learner that does not has learned nothing of use. The first example is a mistake of both.
+    `majority` predicts the most frequent label so far (of equally frequent ones, the one that it predicted before),
+    `no_change` predicts the last label again. If labels come in runs, as those of prices and weather do,
+    no_change is hard to beat, and a learner that does not beat it has learned nothing useful. The first example is a
+    mistake of both.
 
     Parameters
     ----------
-    y : labels in their order, or a `Stream`, of which only the labels are looked at.
+    y : the labels in their order, shape (n,), or a `Stream`, of which only the labels are used.
 
-    Cost: O(1) a label, memory for a count per class.
+    Cost: O(1) per label, and memory for one count per class.
 
     >>> from onkel.evaluate import baselines
     >>> baselines(["rain", "rain", "rain", "sun", "sun"])
@@ -316,18 +323,21 @@ def baselines(y: Any) -> Baselines:
     return Baselines(majority / n, no_change / n)
 
 
-# ---------------------------------------------------------------- what an estimator is, and holds
+# ---------------------------------------------------------------- kinds of estimators
 
 
 def _has(estimator: Any, *methods: str) -> bool:
+    """Whether an object has all of these methods."""
     return all(callable(getattr(estimator, name, None)) for name in methods)
 
 
 def _predicts_numbers(estimator: Any) -> bool:
-    """Whether it is a regressor, of scikit-learn or of river; anything else predicts classes."""
+    """Whether an estimator is a regressor, of scikit-learn or of river; anything else is taken for a classifier."""
     if isinstance(estimator, BaseEstimator):
         return bool(is_regressor(estimator))
     steps = getattr(estimator, "steps", None)
-    last = list(steps.values())[-1] if isinstance(steps, Mapping) and steps else estimator  # of river's pipelines
-    river = sys.modules.get("river.base")  # there is no estimator of river where it was not imported
+    last = (
+        list(steps.values())[-1] if isinstance(steps, Mapping) and steps else estimator
+    )  # the last step of a pipeline of river
+    river = sys.modules.get("river.base")  # if river was not imported, this is no estimator of river
     return river is not None and isinstance(last, river.Regressor)

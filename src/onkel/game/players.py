@@ -1,4 +1,4 @@
-"""The players of the perceptron game: adversaries A that choose the points, learners B that guess their labels."""
+"""The players of the perceptron game: adversaries A that choose the points, learners B that predict their labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Vector: TypeAlias = NDArray[np.float64]
 Move: TypeAlias = tuple[Vector, int]  # x and its label
 Score: TypeAlias = Callable[[Vector], float]
 
-TOLERANCE = 1e-9  # relative: of the rules and of the bound
+TOLERANCE = 1e-9  # relative tolerance of the rules and of the bound
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -37,10 +37,16 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class PlayerA(ABC):
-    """An adversary: the rules that it promises to keep, and its moves.
+    """The base class of adversaries: the rules that an adversary promises to keep, and its moves.
 
-    For one of your own, call ``super().__init__(u, margin, radius_sq)`` and give `moves`; set `n_rounds`
-    where they end. `u` is the secret, a unit vector; γ = margin in (0, √R]; R = radius_sq > 0.
+    To write your own, derive from this class, call ``super().__init__(u, margin, radius_sq)`` and write `moves`. Set
+    `n_rounds` to the number of moves if they end; None (default) means that they never end.
+
+    Parameters
+    ----------
+    u : the secret unit vector, shape (d,).
+    margin : γ in (0, √R]; every move keeps y u·x ≥ γ.
+    radius_sq : R > 0; every move keeps ‖x‖² ≤ R.
     """
 
     n_rounds: int | None = None
@@ -60,23 +66,25 @@ class PlayerA(ABC):
 
     @abstractmethod
     def moves(self, score: Score) -> Iterator[Move]:
-        """Starts a game: (x, y) after (x, y); `score` tells B's present score of any point."""
+        """Starts a game: an iterator over moves (x, y). `score(x)` is the score that B gives a point at present."""
 
 
 class Scripted(PlayerA):
-    """An A that plays a sequence of your own; the referee checks it move by move.
+    """An adversary that plays a given sequence of points; the referee checks them move by move.
 
     Parameters
     ----------
-    X, y : the points, shape (n, d), and their labels, −1 or +1, in the order of the rounds.
-    u : the unit vector that separates them, yᵢ u·xᵢ ≥ margin, shape (d,).
-    margin, radius_sq : γ in (0, √R], and R ≥ ‖xᵢ‖².
+    X : the points in the order of the rounds, shape (n, d).
+    y : their labels, −1 or +1, shape (n,).
+    u : a unit vector that separates them, yᵢ u·xᵢ ≥ margin, shape (d,).
+    margin : γ in (0, √R].
+    radius_sq : R > 0, at least ‖xᵢ‖² for every point.
 
     Cost: a copy of X.
 
     >>> from onkel.game import PerceptronPlayer, Scripted, play
     >>> a = Scripted([[1, 0], [0, 1], [1, 1]], [1, -1, 1], u=[0.8, -0.6], margin=0.6, radius_sq=2.0)
-    >>> play(a, PerceptronPlayer(), rounds=2).n_mistakes  # in round 3 A would cheat: y u·x = 0.2
+    >>> play(a, PerceptronPlayer(), rounds=2).n_mistakes  # round 3 would break the margin rule: y u·x = 0.2
     2
 
     Source: the rules of the notes, sec. 1.1.
@@ -97,15 +105,15 @@ class Scripted(PlayerA):
 
 
 class Orthogonal(Scripted):
-    """The A that attains the bound: each point is orthogonal to all before it.
+    """The adversary that attains the bound: each point is orthogonal to all points before it.
 
-    xᵢ = √R eᵢ with labels +1, −1, +1 …, i = 1…n, and u = Σ yᵢ eᵢ/√n. What B has learned says nothing
-    about the next point, v·xᵢ = 0, so that B errs n times; and γ = √(R/n), so that n = R/γ².
+    xᵢ = √R eᵢ with labels +1, −1, +1 …, i = 1…n, and u = Σ yᵢ eᵢ/√n. Nothing that B has learned says anything about
+    the next point, v·xᵢ = 0, so that B errs in all n rounds; and γ = √(R/n), so that n = R/γ².
 
     Parameters
     ----------
-    n : points and dimensions, ≥ 1.
-    radius_sq : R > 0.
+    n : the number of points, which is also their dimension, ≥ 1.
+    radius_sq : R > 0, the squared length of every point. Default 1.0.
 
     Cost: n² numbers.
 
@@ -128,18 +136,20 @@ class Orthogonal(Scripted):
 
 
 class RandomWithin(PlayerA):
-    """An A without malice: random points inside the rules, for ever.
+    """An adversary that plays random points which keep the rules, without end.
 
-    x = y (t u + w) with y = ±1, t uniform in [γ, √R], and w ⟂ u uniform in the ball ‖w‖² ≤ R − t².
-    B soon learns u, and the bound is far away.
+    x = y (t u + w) with y = ±1, t uniform in [γ, √R], and w ⟂ u uniform in the ball ‖w‖² ≤ R − t². B soon learns u, and
+    makes far fewer mistakes than the bound allows.
 
     Parameters
     ----------
-    dimension : of the points, ≥ 1.
-    radius_sq, margin : R > 0 and γ in (0, √R].
-    random_state : seed ≥ 0 of the secret u and of the points; the same seed plays the same game.
+    dimension : the dimension of the points, ≥ 1.
+    radius_sq : R > 0, the largest squared length of a point. Default 1.0.
+    margin : γ in (0, √R], the smallest y u·x. Default 0.1.
+    random_state : the seed of the secret u and of the points, an integer ≥ 0; the same seed plays the same game.
+        Default 0.
 
-    Cost: O(dimension) a round.
+    Cost: O(dimension) per round.
 
     >>> from onkel.game import PerceptronPlayer, RandomWithin, play
     >>> trace = play(RandomWithin(5, margin=0.1, random_state=0), PerceptronPlayer(), rounds=200)
@@ -168,9 +178,9 @@ class RandomWithin(PlayerA):
             yield self._draw(rng, height, rng.random() ** (1 / max(1, self.dimension - 1)))
 
     def _draw(self, rng: np.random.Generator, height: float, reach: float) -> Move:
-        """x = y (height · u + w), w ⟂ u of random direction, its length `reach` of what R allows."""
+        """x = y (height · u + w), where w ⟂ u has a random direction and `reach` times the length that R allows."""
         w = rng.normal(size=self.dimension) if self.dimension > 1 else np.zeros(1)
-        for _ in range(2):  # the second time for what rounding left of u
+        for _ in range(2):  # the second pass removes the part along u that rounding left
             w -= (w @ self.u) * self.u
         w *= reach * math.sqrt(max(0.0, self.radius_sq - height**2)) / (np.linalg.norm(w) or 1.0)
         y = 1 - 2 * int(rng.integers(2))
@@ -178,19 +188,22 @@ class RandomWithin(PlayerA):
 
 
 class Greedy(RandomWithin):
-    """An A that looks at B's scores and plays what hurts most, for ever.
+    """An adversary that looks at B's scores and plays the worst of several random points, without end.
 
-    Candidates have the least margin allowed, x = y (γ u + w) with w ⟂ u, half of them as long as R
-    allows: a mistake brings v·u up by γ and no more. Of those that B gets wrong it plays the one
-    that adds most to ‖v‖², 2y f(x) + ‖x‖², so that v stays far from u: both lemmas are nearly
-    equalities. If B gets all of them right, it plays the one nearest to a mistake, of least y f(x).
+    All candidates have the smallest margin allowed, x = y (γ u + w) with w ⟂ u, so that a mistake increases v·u by γ
+    and no more; about half of them are as long as R allows. Of the candidates that B gets wrong, it plays the one that
+    adds most to ‖v‖², 2y f(x) + ‖x‖², so that v stays far from u and both lemmas are nearly equalities. If B gets all
+    candidates right, it plays the one with the smallest y f(x), which is nearest to a mistake.
 
     Parameters
     ----------
-    dimension, radius_sq, margin, random_state : as in `RandomWithin`.
-    candidates : points to choose from in a round, ≥ 1.
+    dimension : the dimension of the points, ≥ 1.
+    radius_sq : R > 0, the largest squared length of a point. Default 1.0.
+    margin : γ in (0, √R], y u·x of every point. Default 0.1.
+    candidates : the number of points to choose from in each round, ≥ 1. Default 64.
+    random_state : the seed of the secret u and of the candidates, an integer ≥ 0. Default 0.
 
-    Cost: O(dimension) and one score of B for each candidate.
+    Cost: O(dimension) and one score of B for each candidate, in each round.
 
     >>> from onkel.game import Greedy, PerceptronPlayer, play
     >>> trace = play(Greedy(5, margin=0.1, random_state=0), PerceptronPlayer(), rounds=200)
@@ -214,6 +227,7 @@ class Greedy(RandomWithin):
 
     def moves(self, score: Score) -> Iterator[Move]:
         def harm(move: Move) -> tuple[bool, float]:
+            """Sorts mistakes above correct predictions, and then by how much they hurt B."""
             x, y = move
             signed = y * score(x)
             return (True, 2 * signed + float(x @ x)) if signed <= 0 else (False, -signed)
@@ -229,9 +243,9 @@ class Greedy(RandomWithin):
 
 @runtime_checkable
 class PlayerB(Protocol):
-    """A learner: ``score(x)``, whose sign is its guess, and ``learn(x, y)``, which says whether it erred.
+    """A learner: the sign of ``score(x)`` is its prediction, and ``learn(x, y)`` returns whether it was a mistake.
 
-    A B that also has an attribute `guess`, its present vector v, has v·u and ‖v‖² in the trace.
+    If it also has an attribute `guess`, its present vector v, the trace of the game records v·u and ‖v‖².
     """
 
     def score(self, x: Vector) -> float: ...
@@ -239,17 +253,17 @@ class PlayerB(Protocol):
 
 
 class PerceptronPlayer:
-    """The B of the theorem: it learns from its mistakes only.
+    """The learner of the theorem: a perceptron, which learns from its mistakes only.
 
-    Without a kernel it holds v = Σ yⱼxⱼ over its mistakes and f(x) = v·x; with one the mistakes
-    themselves, f(x) = Σ yⱼ k(xⱼ, x): the dual form, the same for k = Linear(). The rules are about x
-    itself, so that for other kernels the theorem does not speak.
+    Without a kernel it stores v = Σ yⱼxⱼ, the sum over its mistakes, and f(x) = v·x. With a kernel it stores the
+    mistakes themselves, and f(x) = Σ yⱼ k(xⱼ, x): the dual form, which makes the same predictions for k = Linear(). The
+    rules of the game are about x itself, so the theorem says nothing about other kernels.
 
     Parameters
     ----------
-    kernel : a kernel on vectors, or None.
+    kernel : a kernel on vectors. None (default): the linear perceptron in primal form.
 
-    Cost: O(d) a score without a kernel, as many kernel values as mistakes with one.
+    Cost: O(d) per score without a kernel; with one, a kernel value for each mistake made so far.
 
     >>> from onkel.game import PerceptronPlayer
     >>> b = PerceptronPlayer()
@@ -265,20 +279,20 @@ class PerceptronPlayer:
         self.kernel = kernel
         self.n_mistakes = 0
         self._v: Vector = np.empty(0)  # without a kernel
-        self._S, self._signs = np.empty((0, 0)), np.empty(0)  # with one: its mistakes, (k, d) and (k,)
+        self._S, self._signs = np.empty((0, 0)), np.empty(0)  # with a kernel: the k mistakes (k, d), their labels (k,)
 
     def __repr__(self) -> str:
         return f"PerceptronPlayer({'' if self.kernel is None else repr(self.kernel)})"
 
     @property
     def guess(self) -> Vector | None:
-        """v_k; None before the first mistake, and with a kernel that is not linear."""
+        """The vector v_k; None before the first mistake, and with a kernel that is not linear."""
         if self.n_mistakes == 0 or not (self.kernel is None or isinstance(self.kernel, Linear)):
             return None
         return self._v if self.kernel is None else self._signs @ self._S
 
     def score(self, x: Vector) -> float:
-        """f(x), 0 before the first mistake."""
+        """f(x); 0 before the first mistake."""
         if self.n_mistakes == 0:
             return 0.0
         if self.kernel is None:
@@ -286,7 +300,7 @@ class PerceptronPlayer:
         return float(expand(self.kernel, np.reshape(x, (1, -1)), self._S, self._signs)[0])
 
     def learn(self, x: Vector, y: int) -> bool:
-        """Takes the example in if y f(x) ≤ 0, and says whether it was so."""
+        """Adds the example if y f(x) ≤ 0, and returns whether it did."""
         if y * self.score(x) > 0:
             return False
         row, first = np.array(x, dtype=np.float64), self.n_mistakes == 0
@@ -300,19 +314,21 @@ class PerceptronPlayer:
 
 
 class EstimatorPlayer:
-    """An online estimator as B: anything with ``learn_one(x, y)`` and ``predict_one(x)``.
+    """An online estimator as player B: any object with ``learn_one(x, y)`` and ``predict_one(x)``.
 
-    Its score is the label that it predicts, or 0 where that is None. It erred if its `n_mistakes_`
-    grew, or, where it has no such attribute, if it did not predict y beforehand.
+    The score is the label that the estimator predicts, or 0 if it predicts None. A round is a mistake if the
+    estimator's `n_mistakes_` has grown; for an estimator without this attribute, if it did not predict y before it
+    learned.
 
     Parameters
     ----------
-    estimator : of labels −1 and +1. It is taught in place: give a new one for each game.
+    estimator : an online classifier for the labels −1 and +1. The game teaches this object itself: give a new one for
+        each game.
 
-    Cost: that of the estimator; two predictions a round where it does not count its mistakes.
+    Cost: that of the estimator; two predictions per round if it has no `n_mistakes_`.
 
     >>> from onkel.game import EstimatorPlayer, Orthogonal, play
-    >>> class Parrot:  # predicts what it heard last
+    >>> class Parrot:  # predicts the last label
     ...     predict_one = lambda self, x: getattr(self, "heard", None)
     ...     learn_one = lambda self, x, y: setattr(self, "heard", y)
     >>> play(Orthogonal(6), EstimatorPlayer(Parrot())).n_mistakes
@@ -330,14 +346,14 @@ class EstimatorPlayer:
         return f"EstimatorPlayer({player_name(self.estimator)})"
 
     def score(self, x: Vector) -> float:
-        """The predicted label, or 0."""
+        """The predicted label, −1 or +1; 0 if the estimator predicts None."""
         label = self.estimator.predict_one(x)
         if label is not None and label not in (-1, 1):
             raise ValuesError(f"{self!r}: predict_one must give a label, -1 or +1, or None; got {label!r}.")
         return float(label or 0)
 
     def learn(self, x: Vector, y: int) -> bool:
-        """Teaches the estimator, and says whether it erred."""
+        """Teaches the estimator one example, and returns whether it was a mistake."""
         before = getattr(self.estimator, "n_mistakes_", None)
         wrong = before is None and self.score(x) != y
         self.estimator.learn_one(x, y)
@@ -346,10 +362,10 @@ class EstimatorPlayer:
 
 
 def check_move(a: PlayerA, x: Any, y: Any, number: int, who: str) -> Move:
-    """A's move as a trusted one, or an error that names the rule it breaks."""
+    """The checked move (x, y) of A; an error names the rule that it breaks."""
     x = as_vector(x, f"A's x in round {number}", who, len(a.u))
     square, along = float(x @ x), float(a.u @ x)
-    rounding = len(x) * EPS * math.sqrt(square)  # of u·x
+    rounding = len(x) * EPS * math.sqrt(square)  # the rounding error of u·x
     if y not in (-1, 1):
         broken = f"label rule: y must be -1 or +1; got {y!r}"
     elif square > a.radius_sq * (1 + TOLERANCE):
@@ -362,7 +378,7 @@ def check_move(a: PlayerA, x: Any, y: Any, number: int, who: str) -> Move:
 
 
 def as_vector(x: Any, name: str, who: str, dimension: int | None = None) -> Vector:
-    """One point, as a read-only copy."""
+    """One checked point as a read-only copy, float64."""
     if np.ndim(x) != 1:
         raise ShapeError(f"{who}: {name} must be a vector, shape (dimension,); got shape {np.shape(x)}.")
     vector = np.array(check_matrix([x], name=name, who=who, n_features=dimension)[0], dtype=np.float64)
@@ -371,6 +387,6 @@ def as_vector(x: Any, name: str, who: str, dimension: int | None = None) -> Vect
 
 
 def player_name(player: object) -> str:
-    """Its repr on one line, or its class where that would be an address."""
+    """The repr of a player on one line; only the class name if the repr would show a memory address."""
     addressed = type(player).__repr__ is object.__repr__
     return type(player).__name__ if addressed else " ".join(repr(player).split())

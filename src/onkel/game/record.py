@@ -1,4 +1,4 @@
-"""What a game leaves behind: its rounds, to print, draw, save, load and play again."""
+"""The record of a game: its rounds, which can be printed, drawn, saved, loaded and replayed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Round", "Trace"]
 FORMAT, VERSION = "onkel-game", 1
 
 
-HEAD, TAIL, WIDE = 12, 6, 40  # of a printed trace: rounds shown where there are more, and letters of a point
+HEAD, TAIL, WIDE = 12, 6, 40  # a printed trace shows so many first and last rounds, and so many letters of a point
 
 
 COLUMNS = {"i": ">", "guess": "<", "x": "<", "y": ">", "score": ">", "result": "<", "v·u": ">", "‖v‖²": ">"}
@@ -33,10 +33,16 @@ COLUMNS = {"i": ">", "guess": "<", "x": "<", "y": ">", "score": ">", "result": "
 
 @dataclass(frozen=True)
 class Round:
-    """One round: what A gave, what B made of it, and where B stood afterwards.
+    """One round of a game.
 
-    `mistakes` counts them so far; `v_dot_u` and `v_norm_sq` are v·u and ‖v‖² after the round, None
-    where B has no vector v.
+    Attributes
+    ----------
+    number : the number of the round, from 1.
+    x, y : the point and its label, −1 or +1.
+    score : B's score of x before it learned the label.
+    mistake : whether B erred.
+    mistakes : the number of mistakes up to and including this round.
+    v_dot_u, v_norm_sq : v·u and ‖v‖² after the round; None if B has no vector v.
     """
 
     number: int
@@ -49,7 +55,7 @@ class Round:
     v_norm_sq: float | None = None
 
     def _cells(self) -> list[str]:
-        """A row of the printed table."""
+        """The cells of this round in the printed table, in the order of `COLUMNS`."""
         x = ", ".join(f"{value:.3g}" for value in self.x)
         x = x if len(x) <= WIDE else x[:WIDE].rsplit(",", 1)[0] + ", …"
         result = f"mistake {self.mistakes}" if self.mistake else "✓"
@@ -60,15 +66,16 @@ class Round:
 
 @dataclass(frozen=True)
 class Trace:
-    """A game that was played: compared by content, printed as a table, drawn, saved, played again.
+    """The record of a game; ``print`` shows it as a table, and two traces are equal if their contents are.
 
     Attributes
     ----------
     rounds : the rounds, in order.
-    u, margin, radius_sq : the rules, A's secret included.
-    a, b : the players, in words.
+    u : the secret unit vector of A.
+    margin, radius_sq : γ and R, the rules that A kept.
+    a, b : the names of the players.
 
-    Cost: d + 7 numbers a round.
+    Cost: d + 7 numbers per round.
 
     >>> from onkel.game import Orthogonal, PerceptronPlayer, play
     >>> trace = play(Orthogonal(8), PerceptronPlayer())
@@ -87,30 +94,34 @@ class Trace:
 
     @property
     def n_mistakes(self) -> int:
-        """How often B erred."""
+        """The number of mistakes that B made."""
         return self.rounds[-1].mistakes if self.rounds else 0
 
     @property
     def bound(self) -> float:
-        """R/γ², which no linear perceptron exceeds."""
+        """R/γ²: no linear perceptron makes more mistakes."""
         return self.radius_sq / self.margin / self.margin
 
     @property
     def holds(self) -> bool:
-        """Whether B erred no more often than that, up to a relative 1e-9."""
+        """Whether B made at most `bound` mistakes, up to a relative 1e-9."""
         return self.n_mistakes <= self.bound * (1 + TOLERANCE)
 
     def replay(self, b: PlayerB) -> Trace:
-        """The same points and labels against another B."""
+        """The trace of a new game with the same points and labels against another B."""
         from onkel.game.referee import play
 
         return replace(play(self._script(), b), a=self.a)
 
     def _script(self) -> Scripted:
+        """An adversary that plays the points of this game again."""
         return Scripted([r.x for r in self.rounds], [r.y for r in self.rounds], self.u, self.margin, self.radius_sq)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> MistakesDisplay:
-        """Draws mistakes against rounds, and the bound: `onkel.plot.MistakesDisplay.from_trace`."""
+        """Draws mistakes against rounds, and the bound, with `onkel.plot.MistakesDisplay.from_trace`.
+
+        `ax` are matplotlib axes; None (default) makes a new figure. `options` are passed to `from_trace`.
+        """
         from onkel.plot import MistakesDisplay
 
         return MistakesDisplay.from_trace(self, ax=ax, **options)
@@ -142,7 +153,7 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Reads what `save` wrote; the referee sees every round again."""
+        """Reads a file that `save` wrote; every round is checked against the rules again."""
         try:
             header, *lines = map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())
             for key, wanted in {"format": FORMAT, "version": VERSION, "n_rounds": len(lines)}.items():
@@ -157,7 +168,7 @@ class Trace:
         return trace
 
     def _check(self) -> None:
-        """Refuses what no game leaves behind."""
+        """Raises an error if this cannot be the record of a game: a broken rule, or counts that do not fit."""
         a, mistakes = self._script(), 0
         for number, r in enumerate(self.rounds, 1):
             check_move(a, r.x, r.y, number, "Trace")

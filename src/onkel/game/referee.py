@@ -13,18 +13,19 @@ __all__ = ["play"]
 
 
 def play(a: PlayerA, b: PlayerB, rounds: int | None = None) -> Trace:
-    """Plays the game; a move of A against the rules ends it with an error.
+    """Plays the game and returns its record; a move of A that breaks the rules raises an error.
 
-    In each round: A gives x, ‖x‖² ≤ R; B scores it; A gives y, y u·x ≥ γ; B learns. The rules hold
-    up to a relative 1e-9 and the rounding of u·x.
+    In each round A gives x with ‖x‖² ≤ R, B scores it, A gives y with y u·x ≥ γ, and B learns. The rules are checked up
+    to a relative 1e-9 and the rounding error of u·x.
 
     Parameters
     ----------
-    a : an adversary: `Orthogonal`, `RandomWithin`, `Greedy`, `Scripted`, or any `PlayerA`.
-    b : a learner that has learned nothing yet: `PerceptronPlayer`, `EstimatorPlayer`, any `PlayerB`.
-    rounds : how many, ≥ 1; fewer if A has no more moves. None: all that A has.
+    a : an adversary: `Orthogonal`, `RandomWithin`, `Greedy`, `Scripted`, or another `PlayerA`.
+    b : a learner that has learned nothing yet: `PerceptronPlayer`, `EstimatorPlayer`, or another `PlayerB`.
+    rounds : the number of rounds, ≥ 1; the game is shorter if A runs out of moves. None (default): all moves of A,
+        which must then be finitely many.
 
-    Cost: a score and a lesson of B a round, and what A needs.
+    Cost: one score and one learning step of B per round, and the cost of A's move.
 
     >>> from onkel.game import Orthogonal, PerceptronPlayer, play
     >>> print(str(play(Orthogonal(8), PerceptronPlayer())).splitlines()[-1])

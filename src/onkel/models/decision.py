@@ -1,4 +1,4 @@
-"""From scores to classes: which class the scores of an example choose."""
+"""From scores to classes: the class that is predicted from the scores of an example."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ __all__ = ["best_class"]
 
 
 def best_class(scores: NDArray[np.float64], unseen: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
-    """The place of the chosen class among the sorted classes, for each row.
+    """The index of the predicted class among the sorted classes, for each row.
 
-    One column of scores stands for two classes: the second where it is ≥ 0. Several stand for one class each: the
-    first of the largest. `unseen` marks classes that no example had yet; they are never chosen.
+    A single column of scores is about two classes: the second one is predicted where the score is ≥ 0. Several columns
+    are about one class each: the class with the largest score is predicted, the first one if several are equal.
+    `unseen` (classes,) marks classes of which no example has come yet: they are never predicted. None (default): all
+    classes may be predicted.
     """
     if unseen is None or not unseen.any():
         return (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)

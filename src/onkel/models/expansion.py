@@ -1,4 +1,4 @@
-"""Kernel expansions, f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c: what almost every learner yields."""
+"""Kernel expansions, f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c: the models of almost all learners."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Expansion(SupportModel):
     Parameters
     ----------
     kernel : the kernel k.
-    support : the rows sⱼ, as `onkel.kernels.prepare` gives them.
-    rows : which training rows they were, shape (m,).
-    coef : A, float64, shape (m, outputs).
-    intercept : b, shape (outputs,).
+    support : the m support vectors sⱼ, as `onkel.kernels.prepare` returns rows.
+    rows : the index of each support vector in the training data, shape (m,).
+    coef : the coefficients A, float64, shape (m, outputs).
+    intercept : the offsets b, shape (outputs,).
 
-    Cost: m kernel values a row.
+    Cost: m kernel values per row.
     """
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """f(x) of each row, shape (n, outputs), in O(tile) memory."""
+        """f(x) of each row of X, shape (n, outputs). Kernel values are computed tile by tile and never all stored."""
         x = self._rows(X)
         out = np.tile(self.intercept, (len(x), 1))
         if len(self.support):
@@ -43,10 +43,15 @@ class Expansion(SupportModel):
         return out
 
     def explain(self, x: Any, output: int = 0) -> list[Contribution]:
-        """Which examples make the score of one point, largest share first.
+        """The terms of the sum that is the score of one point x, the largest first.
 
-        Each term is how important an example is (its coefficient) times how similar it is to x:
-        f(x) = Σ importance · similarity + b.
+        Each term is the importance of a support vector (its coefficient) times its similarity to x (the kernel value):
+        f(x) = Σ importance · similarity + b. Support vectors with coefficient 0 are left out.
+
+        Parameters
+        ----------
+        x : one point: a vector, a matrix of one row, or one object for kernels on objects.
+        output : the output whose score is explained, 0 (default) to outputs − 1.
         """
         output = check_integer(output, "output", "explain", at_least=0)
         if output >= self.coef.shape[1]:
@@ -67,7 +72,7 @@ class Expansion(SupportModel):
         ]
 
     def reduced(self, n: int) -> Expansion:
-        """The n support vectors of the largest coefficients; the others' terms are dropped."""
+        """A smaller model: only the n ≥ 1 support vectors with the largest coefficients are kept, unchanged."""
         n = check_integer(n, "n", "reduced", at_least=1)
         size = np.abs(self.coef).max(axis=1, initial=0.0)
         keep = np.sort(np.argsort(-size, kind="stable")[:n])
@@ -75,7 +80,7 @@ class Expansion(SupportModel):
 
 
 def _one(x: Any) -> Any:
-    """One point as a row of a matrix."""
+    """One point as a matrix of one row; a matrix stays as it is."""
     if hasattr(x, "toarray"):
         return x if x.ndim == 2 else x.reshape(1, -1)
     array = np.asarray(x)

@@ -1,4 +1,4 @@
-"""Linear models, f_c(x) = v_c·x + b_c: what the linear perceptron yields."""
+"""Linear models, f_c(x) = v_c·x + b_c: the model of the linear perceptron."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class LinearModel:
 
     Parameters
     ----------
-    coef : the vectors v_c, shape (outputs, features).
-    intercept : b, shape (outputs,).
+    coef : the weight vectors v_c, shape (outputs, features).
+    intercept : the offsets b, shape (outputs,).
 
-    Cost: outputs × non-zeros multiply-adds a row.
+    Cost: outputs × non-zeros multiply-adds per row.
     """
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """f(x) of each row, shape (n, outputs); X is an array or a CSR matrix."""
+        """f(x) of each row of X, shape (n, outputs); X is an array or a CSR matrix, and is not checked."""
         return np.asarray(X @ self.coef.T) + self.intercept

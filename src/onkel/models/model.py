@@ -1,10 +1,10 @@
-"""What learning yields: frozen models, safe to share between threads, compared by content.
+"""The base class of all models over support vectors, and the terms in which a score is explained.
 
-    Expansion    f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c
-    OneVsOne     f_ab(x), such an expansion for each pair of classes
-    Vote         f_c(x) = Σ_k m_k sign(v_k·x) / m      over all guesses v_k of a run
+    Expansion    f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c       onkel.models.expansion
+    OneVsOne     f_ab(x), an expansion for each pair of classes a < b      onkel.models.one_vs_one
+    Vote         f_c(x) = Σ_k m_k sign(v_k·x) / m, over all guesses v_k of a run      onkel.models.vote
 
-Learners change, models do not: files, exports and servers see only these.
+Learners change, models do not.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["Contribution", "SupportModel", "support_data"]
 
 
 class Contribution(NamedTuple):
-    """One term of a score: how important an example is, times how similar."""
+    """One term of a score: the importance of a support vector times its similarity to the point x."""
 
-    row: int  # of the training data
-    importance: float  # the example's coefficient
+    row: int  # index of the support vector in the training data
+    importance: float  # its coefficient
     similarity: float  # k(s, x)
-    contribution: float  # their product
+    contribution: float  # importance · similarity
 
 
 def support_data(s: Rows) -> Any:
-    """Support rows as a user knows them; of a precomputed kernel, the columns."""
+    """Support vectors in the form in which users gave them; of a precomputed kernel, their columns of the matrix."""
     if isinstance(s, VectorRows):
         return s.matrix
     if isinstance(s, ObjectRows):
@@ -43,6 +43,7 @@ def support_data(s: Rows) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Whether two arrays, or two sparse matrices, hold the same values."""
     if hasattr(a, "toarray"):
         return hasattr(b, "toarray") and a.shape == b.shape and (a != b).nnz == 0
     return bool(np.array_equal(a, b))
@@ -50,9 +51,21 @@ def _same(a: Any, b: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SupportModel:
+    """The base class of models that are computed from kernel values k(s, x) with support vectors s.
+
+    Two models are equal if they are of one class and their kernels, support vectors and arrays are equal. Models have
+    no hash, because they hold arrays.
+
+    Parameters
+    ----------
+    kernel : the kernel k.
+    support : the m support vectors, as `onkel.kernels.prepare` returns rows.
+    rows : the index of each support vector in the training data, shape (m,).
+    """
+
     kernel: Kernel
-    support: Rows  # (m rows)
-    rows: NDArray[np.int64]  # (m,) which training rows they are
+    support: Rows
+    rows: NDArray[np.int64]
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -64,7 +77,7 @@ class SupportModel:
     __hash__ = None  # type: ignore[assignment]
 
     def _rows(self, X: Any) -> Rows:
-        """X at the door, of the support's width and dtype."""
+        """X as checked rows, with as many features as the support vectors and in their dtype."""
         x = prepare(self.kernel, X)
         s = self.support
         if isinstance(x, VectorRows) and isinstance(s, VectorRows):

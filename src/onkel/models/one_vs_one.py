@@ -1,4 +1,4 @@
-"""One against one: an expansion for each pair of classes, and how their votes make a class."""
+"""One-vs-one classification: an expansion for each pair of classes, and the votes that choose a class."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from onkel.models.model import SupportModel
 
 __all__ = ["OneVsOne", "all_pairs", "by_class", "votes"]
 
-PAIR_VALUES = 1 << 22  # scores of a slab of rows
+PAIR_VALUES = 1 << 22  # scores (row, class, other class) that are computed at a time
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OneVsOne(SupportModel):
-    """An expansion for each pair of classes a < b, positive for a, over one set of support vectors.
+    """An expansion for each pair of classes a < b, all over the same support vectors; a score > 0 is for class a.
 
-    A support vector of class a has a coefficient in each of the k − 1 pairs of its class; row j of
-    `coef` is the pair with the j-th of the other classes, as in scikit-learn's `dual_coef_`.
+    A support vector of class a has k − 1 coefficients, one for each pair of a and another of the k classes. Row j of
+    `coef` holds the coefficients for the pair with the j-th of the other classes, the layout of scikit-learn's
+    `dual_coef_`.
 
     Parameters
     ----------
-    kernel, support, rows : as in `Expansion`; the support vectors of a class stand together.
-    counts : how many each class has, shape (classes,).
-    coef : shape (classes − 1, m).
-    intercept : of the pairs (0, 1), (0, 2), …, (1, 2), ….
+    kernel : the kernel k.
+    support : the m support vectors, as `onkel.kernels.prepare` returns rows, sorted by class.
+    rows : the index of each support vector in the training data, shape (m,).
+    counts : the number of support vectors of each class, shape (classes,).
+    coef : the coefficients, shape (classes − 1, m).
+    intercept : the offsets of the pairs (0, 1), (0, 2), …, (1, 2), …, shape (pairs,).
 
-    Cost: m kernel values a row, each with k − 1 coefficients.
+    Cost: m kernel values per row, each of them used with k − 1 coefficients.
     """
 
     counts: NDArray[np.int64]
@@ -39,7 +42,7 @@ class OneVsOne(SupportModel):
     intercept: NDArray[np.float64]
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """(n, pairs)."""
+        """The scores of all pairs (0, 1), (0, 2), …, (1, 2), …, shape (n, pairs)."""
         x = self._rows(X)
         k = len(self.counts)
         out = np.tile(self.intercept, (len(x), 1))
@@ -50,23 +53,24 @@ class OneVsOne(SupportModel):
         return out
 
     def _of_pairs(self, x: Rows) -> NDArray[np.float64]:
+        """The scores of all pairs without their offsets: each is the sum of the shares of its two classes."""
         k, ends = len(self.counts), np.cumsum(self.counts)
-        shares = np.zeros((k, len(x), k - 1))  # of each class's support vectors
+        shares = np.zeros((k, len(x), k - 1))  # sums over the support vectors of class c, for each of its pairs
         for c in range(k):
-            where = slice(ends[c] - self.counts[c], ends[c])
+            of_c = slice(ends[c] - self.counts[c], ends[c])
             if self.counts[c]:
-                s = self.support.keep(("class", c), lambda where=where: self.support[where])  # type: ignore[misc]
-                add_scores(self.kernel, x, s, np.ascontiguousarray(self.coef[:, where].T), shares[c])
+                s = self.support.keep(("class", c), lambda of_c=of_c: self.support[of_c])  # type: ignore[misc]
+                add_scores(self.kernel, x, s, np.ascontiguousarray(self.coef[:, of_c].T), shares[c])
         return np.column_stack([shares[a, :, b - 1] + shares[b, :, a] for a in range(k) for b in range(a + 1, k)])
 
 
 def all_pairs(k: int) -> list[tuple[int, int]]:
-    """(0, 1), (0, 2), …, (1, 2), …, as LIBSVM orders them."""
+    """All pairs of k classes in LIBSVM's order: (0, 1), (0, 2), …, (1, 2), …."""
     return [(a, b) for a in range(k) for b in range(a + 1, k)]
 
 
 def votes(first: NDArray[np.bool_], k: int) -> NDArray[np.float64]:
-    """How many pairs vote for each class; `first` (n, pairs): whether a pair votes for its first class."""
+    """The number of votes for each class, (n, k); `first` (n, pairs) is True where a pair votes for its first class."""
     counts = np.zeros((len(first), k))
     for column, (a, b) in enumerate(all_pairs(k)):
         counts[:, a] += first[:, column]
@@ -75,7 +79,10 @@ def votes(first: NDArray[np.bool_], k: int) -> NDArray[np.float64]:
 
 
 def by_class(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """A score for each class: its votes and, within a third of a vote, the sum of its pairs' scores."""
+    """A score for each class, (n, k): its number of votes, plus the sum of its pairs' scores squashed into ±⅓.
+
+    The sum only decides between classes with equally many votes. The layout is that of scikit-learn's "ovr" shape.
+    """
     sums = np.zeros((len(scores), k))
     for column, (a, b) in enumerate(all_pairs(k)):
         sums[:, a] += scores[:, column]

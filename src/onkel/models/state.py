@@ -1,4 +1,4 @@
-"""Checkpoints: the whole state of a learner, frozen, to go on from bit by bit."""
+"""Checkpoints: the whole state of an estimator, frozen, from which learning can be resumed exactly."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ __all__ = ["Snapshot", "Snapshots"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What an estimator was at one moment: its parameters and all that it had learned.
+    """The state of an estimator at one moment: its parameters and everything that it had learned.
 
-    It shares no memory with the estimator, which may go on; ``estimator.resume(snapshot)`` goes back.
+    A snapshot shares no memory with the estimator, so the estimator can go on learning without changing it.
+    ``estimator.resume(snapshot)`` goes back to it.
 
     Attributes
     ----------
-    kind : the estimator's class.
-    params : its parameters.
-    arrays : the learner's arrays, read-only: weights, counters, the state of its random numbers.
+    kind : the name of the estimator's class.
+    params : the estimator's parameters, by name; a read-only mapping.
+    arrays : the arrays that the learner itself holds, by name, as read-only views: depending on the learner, weights,
+        counters and the state of its random numbers. Arrays inside its parts, such as the support vectors, are saved
+        and restored as well, but are not listed here.
     """
 
     kind: str
@@ -34,10 +37,12 @@ class Snapshot:
 
     @property
     def params(self) -> MappingProxyType[str, Any]:
+        """The estimator's parameters, by name."""
         return MappingProxyType(self._params)
 
     @property
     def arrays(self) -> MappingProxyType[str, NDArray[Any]]:
+        """The arrays that the learner itself holds, by name, as read-only views."""
         found = {}
         for name, value in vars(self._fitted["_learner"]).items():
             if isinstance(value, np.ndarray):
@@ -47,10 +52,10 @@ class Snapshot:
 
 
 class Snapshots:
-    """Gives an estimator `snapshot` and `resume`."""
+    """Mixin that gives an estimator the methods `snapshot` and `resume`."""
 
     def snapshot(self) -> Snapshot:
-        """The state of now: support, weights, counters, random numbers."""
+        """A frozen copy of the present state: parameters, support vectors, weights, counters and random numbers."""
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "_learner")
@@ -59,7 +64,10 @@ class Snapshots:
         return Snapshot(type(self).__name__, copy.deepcopy(params), copy.deepcopy(fitted))
 
     def resume(self, state: Snapshot) -> Self:
-        """Goes on from a snapshot: the same later calls give the same model, bit for bit."""
+        """Goes back to a snapshot of an estimator of the same class; its parameters are restored, too.
+
+        The same calls after it give the same model, bit for bit.
+        """
         who = type(self).__name__
         if not isinstance(state, Snapshot):
             raise KindError(f"{who}: resume needs what snapshot() gave; got {type(state).__name__}.")

@@ -1,4 +1,4 @@
-"""The voted perceptron: all guesses of a run, each weighted by how long it was used."""
+"""The voted perceptron: a vote of all guesses of a run, each weighted by the number of examples it was used on."""
 
 from __future__ import annotations
 
@@ -14,26 +14,30 @@ from onkel.models.model import SupportModel
 
 __all__ = ["Vote", "vote_weights"]
 
-VOTE_VALUES = 1 << 21  # kernel values of a tile of rows that vote
+VOTE_VALUES = 1 << 21  # kernel values that are computed at a time
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Vote(SupportModel):
-    """The voted perceptron: all guesses of a run, weighted by how long each stood.
+    """The voted perceptron: a vote of all guesses of a run, each weighted by the number of examples it was used on.
 
-    f_c(x) = Σ_k m_k sign(v_k·x) / m, where v_k is the sum of the first k entries of output c and
-    m_k the number of examples it was used on, the one it failed on included; sign(0) = +1.
-    All prefixes of a row cost one running sum.
+    f_c(x) = Σ_k m_k sign(v_k·x) / m, where v_k is the sum of the first k mistakes of output c, m_k is the number of
+    examples that v_k was used on, including the one it failed on, and m = Σ_k m_k; sign(0) = +1. Since each guess adds
+    one term to the one before it, a running sum over the mistakes gives the votes of all guesses.
 
     Parameters
     ----------
-    kernel, support, rows : as in `Expansion`.
-    place, output, step, weight : for each entry of the ledger, in order: its support vector, its
-        output, its signed coefficient, and m_k of the guess that it makes.
-    start : m₀ of each output, shape (outputs,).
-    bias : 1.0 with an intercept (the kernel is then K + 1), else 0.0.
+    kernel : the kernel k.
+    support : the support vectors, as `onkel.kernels.prepare` returns rows.
+    rows : the index of each support vector in the training data, shape (support vectors,).
+    place : for each mistake, in order, the index of its support vector, shape (mistakes,).
+    output : for each mistake, the output that made it, shape (mistakes,).
+    step : for each mistake, the signed coefficient that was added, shape (mistakes,).
+    weight : for each mistake, m_k of the guess that it led to, shape (mistakes,).
+    start : m₀ of each output, the number of examples that v₀ = 0 was used on, shape (outputs,).
+    bias : 1.0 with an intercept (the kernel is then K + 1), 0.0 (default) without.
 
-    Cost: m kernel values and one addition per mistake a row.
+    Cost: one kernel value per support vector and one addition per mistake, for each row.
 
     Source: Freund and Schapire 1999, Large margin classification using the perceptron algorithm.
     """
@@ -46,7 +50,7 @@ class Vote(SupportModel):
     bias: float = 0.0
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """The share of the votes for +1 less that for −1, shape (n, outputs)."""
+        """The fraction of votes for +1 minus the fraction of votes for −1, in [−1, 1], shape (n, outputs)."""
         x = self._rows(X)
         out = np.empty((len(x), len(self.start)))
         total = self.start + np.bincount(self.output, self.weight, minlength=len(self.start))
@@ -64,10 +68,16 @@ class Vote(SupportModel):
 def vote_weights(
     rounds: NDArray[np.int64], output: NDArray[np.int64], n_outputs: int, total: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """m_k of every guess: m₀ of each output, and of the guess that each entry of the ledger makes.
+    """How long each guess was used: m₀ of each output, and m_k of the guess that each mistake led to.
 
-    A guess is used from the round after its mistake to the round of the next one, which it fails on.
-    Cohen's notes, sec. 2: mistakes at rounds 1, 4, 8 and 10 of ten give 1, 3, 4, 2 and 0.
+    A guess is used from the round after the mistake that led to it up to the round of the next mistake, which is its
+    own. Example of W. Cohen's notes (2009, sec. 2): mistakes in rounds 1, 4, 8 and 10 of ten rounds give 1, 3, 4, 2, 0.
+
+    Parameters
+    ----------
+    rounds, output : the round, counted from 1, and the output of each mistake, in order.
+    n_outputs : number of outputs.
+    total : number of rounds of the run.
     """
     start, weight = np.full(n_outputs, float(total)), np.empty(len(rounds))
     for o in range(n_outputs):

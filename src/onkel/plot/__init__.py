@@ -1,9 +1,14 @@
-"""Pictures, in scikit-learn's Display convention.
+"""Plots, in scikit-learn's Display convention.
 
-A Display holds what is to be drawn: make one with ``from_gram`` and the like, which draw at
-once, or with the constructor, and draw it again on other axes with ``plot``. What was drawn stays
-in `ax_`, `figure_` and the like, to be changed as you wish. matplotlib is imported only to draw:
-``pip install "onkel[plot]"``.
+    GramDisplay        a Gram matrix as a picture
+    SpectrumDisplay    the eigenvalues of a Gram matrix
+    MistakesDisplay    mistakes against rounds, with the bound of a theorem
+    ProgressDisplay    the error and the number of support vectors along a stream
+
+A Display holds the data of a plot. Class methods such as ``from_gram`` make one and draw it at once; a Display that was
+made with the constructor is drawn by ``plot``, which can also draw it again on other axes. The matplotlib objects stay
+available in attributes such as `ax_` and `figure_`, so that you can change them. matplotlib is imported only when
+something is drawn: ``pip install "onkel[plot]"``.
 """
 
 from onkel.plot.gram import GramDisplay, SpectrumDisplay

@@ -1,4 +1,4 @@
-"""Gram matrices and their eigenvalues."""
+"""Plots of Gram matrices and of their eigenvalues."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ if TYPE_CHECKING:
 
 __all__ = ["GramDisplay", "SpectrumDisplay"]
 
-NAMES = 30  # of classes along an axis, or letters side by side, before they overlap
+NAMES = 30  # class names along an axis, and letters of unrotated names, that fit without overlapping
 
 
 class GramDisplay:
-    """A Gram matrix as a picture: row i, column j coloured by K_ij.
+    """A Gram matrix as a picture: the pixel in row i and column j is coloured by K_ij.
 
-    With classes, rows are sorted by class: a kernel that fits the task shows bright squares along
-    the diagonal. Zero has a colour of its own: the darkest where no value is negative, white
-    between blue and red where some are.
+    With classes, rows are sorted by class: a kernel that fits the task shows bright squares along the diagonal. Zero is
+    drawn in the darkest colour if no value is negative; otherwise it is white, negative values are blue and positive
+    ones red.
 
     Parameters
     ----------
-    gram : square matrix, its rows in the order to be drawn.
-    order : which of the original rows those are, shape (n,); kept for the reader, not drawn.
-    classes, counts : the classes and how many rows each has, in the order of the rows.
-    name : the title, such as the kernel's repr.
+    gram : square matrix (n, n), its rows in the order in which they are drawn.
+    order : the index of each drawn row in the original data, shape (n,). It is not drawn. None (default): unknown.
+    classes : the classes, in the order of the rows. None (default): no classes are drawn.
+    counts : the number of rows of each class. None (default): no classes are drawn.
+    name : the title, such as the repr of the kernel. None (default): no title.
 
-    Cost: n² values; a picture has no more pixels than the figure.
+    Cost: n² values; the picture has no more pixels than the figure.
 
     >>> from onkel.plot import GramDisplay
     >>> display = GramDisplay.from_gram([[1.0, 0.2, 0.9], [0.2, 1.0, 0.3], [0.9, 0.3, 1.0]], y=["b", "a", "b"])
@@ -65,7 +66,16 @@ class GramDisplay:
     def from_gram(
         cls, K: Any, *, y: Any = None, name: str | None = None, ax: Axes | None = None, **options: Any
     ) -> Self:
-        """Draws K; with classes y, one per row, sorted by class. `options` go to `plot`."""
+        """Draws a Gram matrix.
+
+        Parameters
+        ----------
+        K : square matrix (n, n).
+        y : the class of each row, shape (n,); rows and columns are then sorted by class. None (default): as they are.
+        name : the title. None (default): no title.
+        ax : matplotlib axes. None (default): a new figure.
+        options : passed to `plot`.
+        """
         who = f"{cls.__name__}.from_gram"
         matrix = check_square(K, who=who)
         if y is None:
@@ -77,7 +87,16 @@ class GramDisplay:
 
     @classmethod
     def from_kernel(cls, kernel: Kernel, X: Any, *, y: Any = None, ax: Axes | None = None, **options: Any) -> Self:
-        """Draws kernel(X), under the kernel's name."""
+        """Draws the Gram matrix kernel(X), with the repr of the kernel as the title.
+
+        Parameters
+        ----------
+        kernel : a kernel object such as ``RBF(gamma=1.0)``.
+        X : n rows that the kernel takes.
+        y : the class of each row, shape (n,); rows and columns are then sorted by class. None (default): as they are.
+        ax : matplotlib axes. None (default): a new figure.
+        options : passed to `plot`.
+        """
         K = _gram_of(kernel, X, f"{cls.__name__}.from_kernel")
         return cls.from_gram(K, y=y, name=repr(kernel), ax=ax, **options)
 
@@ -90,23 +109,23 @@ class GramDisplay:
         border_color: Any = None,
         im_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draws on `ax`, or on a new figure.
+        """Draws the matrix.
 
         Parameters
         ----------
-        ax : matplotlib axes.
-        cmap : colour map; "magma" where no value is negative, else "RdBu_r" with white at 0.
-        colorbar : whether to draw the scale beside the matrix.
-        border_color : of the lines between classes; one that is seen on the colour map.
-        im_kw : further arguments of matplotlib's `imshow`, such as vmin and vmax.
+        ax : matplotlib axes. None (default): a new figure.
+        cmap : colour map. None (default): "magma" if no value is negative, otherwise "RdBu_r" with white at 0.
+        colorbar : whether to draw the colour scale beside the matrix. Default True.
+        border_color : colour of the lines between classes. None (default): white if no value is negative, else grey.
+        im_kw : further arguments for matplotlib's `imshow`, such as vmin and vmax. None (default): none.
 
-        Afterwards `ax_`, `figure_`, `image_`, `colorbar_` (or None) and `borders_` hold what was drawn.
+        The drawn objects are kept in `ax_`, `figure_`, `image_`, `colorbar_` (None without one) and `borders_`.
         """
         ax = drawing_axes(ax)
         signed = bool(self.gram.min() < 0)
         top = float(np.abs(self.gram).max()) or 1.0
         options: dict[str, Any] = {"vmin": -top if signed else 0.0, "vmax": top} | (im_kw or {})
-        if "norm" in options:  # it brings its own limits
+        if "norm" in options:  # a norm has limits of its own
             del options["vmin"], options["vmax"]
         self.image_ = ax.imshow(self.gram, cmap=cmap or ("RdBu_r" if signed else "magma"), **options)
         self.borders_ = self._draw_borders(ax, border_color or ("0.2" if signed else "white"))
@@ -120,7 +139,7 @@ class GramDisplay:
         return self
 
     def _draw_borders(self, ax: Axes, color: Any) -> list[Any]:
-        """Lines between the classes, and each class's name at the middle of its rows."""
+        """Draws lines between the classes, and the name of each class at the middle of its rows; returns the lines."""
         if self.classes is None or self.counts is None:
             ax.set(xlabel="column", ylabel="row")
             ax.locator_params(integer=True, min_n_ticks=1)
@@ -128,9 +147,9 @@ class GramDisplay:
         ends = np.cumsum(self.counts)
         width = 1.2 if len(ends) <= NAMES else 0.5
         lines = [draw(e - 0.5, color=color, linewidth=width) for e in ends[:-1] for draw in (ax.axhline, ax.axvline)]
-        some = slice(None, None, -(-len(ends) // NAMES))
-        middles = (ends - 0.5 * self.counts - 0.5)[some]
-        names = [str(c) for c in self.classes[some]]
+        named = slice(None, None, -(-len(ends) // NAMES))  # every class, or every second, third …
+        middles = (ends - 0.5 * self.counts - 0.5)[named]
+        names = [str(c) for c in self.classes[named]]
         ax.set_yticks(middles, names)
         ax.set_xticks(middles, names, rotation=90 if sum(map(len, names)) > NAMES else 0)
         ax.tick_params(length=0)
@@ -138,19 +157,19 @@ class GramDisplay:
 
 
 class SpectrumDisplay:
-    """The eigenvalues of a Gram matrix, the largest first, on a scale that shows tiny and negative ones.
+    """The eigenvalues of a Gram matrix, the largest first, on a scale that shows tiny and negative ones, too.
 
-    The scale is logarithmic on both sides of a band around 0, |λ| ≤ tol, that rounding fills: dots
-    in the band are zeros, dots above it count towards the rank, and dots below it prove that the
-    matrix is not valid.
+    If the eigenvalues span more than two decades, the scale is logarithmic on both sides of the band |λ| ≤ tol, in
+    which eigenvalues cannot be told from rounding errors. Dots inside the band count as zeros, dots outside it count
+    towards the rank, and dots below it prove that the matrix is not valid.
 
     Parameters
     ----------
-    eigenvalues : all of them, in any order.
-    tol : ≥ 0, the size up to which one counts as zero: `onkel.gram.check` gives both.
-    name : the title's first line, such as the kernel's repr.
+    eigenvalues : all eigenvalues, in any order, shape (n,). `onkel.gram.check` computes them, and a `tol` for them.
+    tol : an eigenvalue with |λ| ≤ tol counts as zero; ≥ 0, default 0.0.
+    name : the first line of the title, such as the repr of the kernel. None (default): no such line.
 
-    Cost: that of `onkel.gram.check`, about 4n³/3 operations, and n dots.
+    Cost: n dots; `from_gram` and `from_kernel` also call `onkel.gram.check`, about 4n³/3 operations.
 
     >>> from onkel.plot import SpectrumDisplay
     >>> SpectrumDisplay.from_gram([[1.0, 2.0], [2.0, 1.0]]).ax_.get_title()
@@ -168,7 +187,16 @@ class SpectrumDisplay:
     def from_gram(
         cls, K: Any, *, tol: float | None = None, name: str | None = None, ax: Axes | None = None, **options: Any
     ) -> Self:
-        """Draws the spectrum of K (of its symmetric part); `options` go to `plot`."""
+        """Draws the eigenvalues of the symmetric part of K.
+
+        Parameters
+        ----------
+        K : square matrix (n, n).
+        tol : an eigenvalue with |λ| ≤ tol counts as zero. None (default): the estimate of `onkel.gram.check`.
+        name : the first line of the title. None (default): no such line.
+        ax : matplotlib axes. None (default): a new figure.
+        options : passed to `plot`.
+        """
         report = doctor.check(K, tol)
         return cls(report.eigenvalues, tol=report.tol, name=name).plot(ax, **options)
 
@@ -176,13 +204,22 @@ class SpectrumDisplay:
     def from_kernel(
         cls, kernel: Kernel, X: Any, *, tol: float | None = None, ax: Axes | None = None, **options: Any
     ) -> Self:
-        """Draws the spectrum of kernel(X), under the kernel's name."""
+        """Draws the eigenvalues of the Gram matrix kernel(X), with the repr of the kernel in the title.
+
+        Parameters
+        ----------
+        kernel : a kernel object such as ``RBF(gamma=1.0)``.
+        X : n rows that the kernel takes.
+        tol : an eigenvalue with |λ| ≤ tol counts as zero. None (default): the estimate of `onkel.gram.check`.
+        ax : matplotlib axes. None (default): a new figure.
+        options : passed to `plot`.
+        """
         K = _gram_of(kernel, X, f"{cls.__name__}.from_kernel")
         return cls.from_gram(K, tol=tol, name=repr(kernel), ax=ax, **options)
 
     @property
     def rank(self) -> int:
-        """Eigenvalues beyond ±tol."""
+        """The number of eigenvalues with |λ| > tol."""
         return int(np.count_nonzero(np.abs(self.eigenvalues) > self.tol))
 
     def plot(
@@ -194,15 +231,16 @@ class SpectrumDisplay:
         zero_color: Any = ZERO,
         legend: bool = True,
     ) -> Self:
-        """Draws on `ax`, or on a new figure.
+        """Draws the eigenvalues.
 
         Parameters
         ----------
-        ax : matplotlib axes.
-        color, negative_color, zero_color : of the eigenvalues above tol, below −tol, and between.
-        legend : whether to say how many there are of each.
+        ax : matplotlib axes. None (default): a new figure.
+        color, negative_color, zero_color : colours of the eigenvalues above tol (default blue), below −tol (default
+            orange), and between (default grey).
+        legend : whether to show how many eigenvalues there are of each kind. Default True.
 
-        Afterwards `ax_`, `figure_` and `points_`, the dots of each kind that occurs, hold what was drawn.
+        The drawn objects are kept in `ax_`, `figure_` and `points_` (a list, the dots of each kind that occurs).
         """
         ax = drawing_axes(ax)
         values, tol = self.eigenvalues, self.tol
@@ -230,7 +268,7 @@ class SpectrumDisplay:
         return self
 
     def _set_scale(self, ax: Axes, zero_color: Any) -> None:
-        """Linear within two decades, logarithmic beyond, on both sides of the band ±tol if need be."""
+        """A linear scale if all eigenvalues outside ±tol are within two decades, otherwise a logarithmic one."""
         high, low, tol = float(self.eigenvalues[0]), float(self.eigenvalues[-1]), self.tol
         sizes = np.abs(self.eigenvalues)
         linear = sizes[sizes > tol].min(initial=np.inf) >= 0.01 * sizes.max()
@@ -246,7 +284,7 @@ class SpectrumDisplay:
 
 
 def _decades(low: float, high: float, tol: float) -> list[float]:
-    """0 and about a dozen powers of ten, evenly apart, from 3 tol outwards on either side."""
+    """Ticks: 0, and about a dozen evenly spaced powers of ten from 3 tol outwards on either side."""
     first = int(np.ceil(np.log10(3 * tol)))
     up, down = (int(np.floor(np.log10(max(top, tol)))) for top in (high, -low))
     step = max(1, round((max(0, up - first) + max(0, down - first)) / 10))
@@ -255,13 +293,14 @@ def _decades(low: float, high: float, tol: float) -> list[float]:
 
 
 def _gram_of(kernel: Kernel, X: Any, who: str) -> NDArray[Any]:
+    """kernel(X), after checking that `kernel` is a kernel."""
     if not isinstance(kernel, Kernel):
         raise KindError(f"{who}: kernel must be a Kernel such as RBF(gamma=1.0); got {kernel!r}.")
     return kernel(X)
 
 
 def _classes(y: Any, n: int, who: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The distinct classes, sorted, and the number of each row's class."""
+    """The distinct classes, sorted, and the index of each row's class among them."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise ShapeError(f"{who}: y must give one class per row, shape ({n},); got shape {labels.shape}.")

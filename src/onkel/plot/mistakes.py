@@ -1,4 +1,4 @@
-"""Mistakes against rounds."""
+"""Plots of mistakes against rounds."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ if TYPE_CHECKING:
 
 __all__ = ["MistakesDisplay"]
 
-DWARFED = 4.0  # a bound beyond so many times the mistakes is told, not drawn
+DWARFED = 4.0  # a bound above so many times the mistakes is written in the title, not drawn
 
 
 class MistakesDisplay:
-    """Mistakes against rounds, as a staircase, and the bound that a theorem sets them.
+    """The number of mistakes against rounds, as a staircase, and the bound on them that a theorem gives.
 
-    A curve that flattens has learned; one that climbs steadily has not. The bound is a line where it
-    is within four times the mistakes, and else told in the title, so that the curve keeps its room.
+    The curve of a learner that has learned its task flattens; otherwise it climbs steadily. The bound is drawn as a
+    line if it is at most four times the number of mistakes. A larger bound is written in the title instead, since the
+    line would leave the curve too little space.
 
     Parameters
     ----------
-    rounds : the rounds, counted from 1, in which mistakes happened, ascending; one that occurs twice
-        was a mistake of two outputs.
-    n_rounds : rounds in all.
-    bound : the number of mistakes that the theorem allows, or None.
-    name : the title.
+    rounds : the rounds, counted from 1, in which mistakes were made, ascending; a round in which two outputs erred is
+        listed twice.
+    n_rounds : the number of rounds, with and without mistakes.
+    bound : the number of mistakes that the theorem allows. None (default): no bound is shown.
+    name : the title. None (default): only the numbers of mistakes and rounds.
 
     Cost: two points for each mistake.
 
@@ -55,7 +56,15 @@ class MistakesDisplay:
 
     @classmethod
     def from_trace(cls, trace: Trace, *, name: str | None = None, ax: Axes | None = None, **options: Any) -> Self:
-        """Draws a game, `onkel.game.play`, under the players' names. `options` go to `plot`."""
+        """Draws a game.
+
+        Parameters
+        ----------
+        trace : the record of a game, returned by `onkel.game.play`.
+        name : the title. None (default): the names of the players.
+        ax : matplotlib axes. None (default): a new figure.
+        options : passed to `plot`.
+        """
         if not (hasattr(trace, "rounds") and hasattr(trace, "bound")):
             raise KindError(f"{cls.__name__}.from_trace: trace must be what onkel.game.play gives; got {trace!r}.")
         rounds = np.array([r.number for r in trace.rounds if r.mistake], dtype=np.int64)
@@ -64,7 +73,16 @@ class MistakesDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None, **options: Any) -> Self:
-        """Draws what a fitted online estimator remembers: the mistakes of all its outputs, and their certificate."""
+        """Draws the mistakes of all outputs of a fitted perceptron, and the bound of its certificate if it has one.
+
+        Parameters
+        ----------
+        estimator : a fitted `KernelPerceptron` or `Perceptron`, whose `mistakes_` list all mistakes. Estimators that
+            remember only their last updates are refused.
+        name : the title. None (default): the name of the estimator's class.
+        ax : matplotlib axes. None (default): a new figure.
+        options : passed to `plot`.
+        """
         if not (hasattr(estimator, "mistakes_") and hasattr(estimator, "n_rounds_")):
             raise KindError(
                 f"{cls.__name__}.from_estimator: estimator must be a fitted online estimator, with mistakes_ and "
@@ -88,16 +106,17 @@ class MistakesDisplay:
         bound_color: Any = NEGATIVE,
         line_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draws on `ax`, or on a new figure.
+        """Draws the staircase and the bound.
 
         Parameters
         ----------
-        ax : matplotlib axes.
-        color, bound_color : of the mistakes, and of their bound.
-        line_kw : further arguments of matplotlib's `plot` for the mistakes, such as linewidth.
+        ax : matplotlib axes. None (default): a new figure.
+        color : colour of the staircase. Default blue.
+        bound_color : colour of the bound. Default orange.
+        line_kw : further arguments for matplotlib's `plot` of the staircase, such as linewidth. None (default): none.
 
-        Afterwards `ax_`, `figure_`, `line_`, `bound_line_` and `bound_text_` (both None where the bound is
-        not drawn) hold what was drawn.
+        The drawn objects are kept in `ax_`, `figure_`, `line_`, `bound_line_` and `bound_text_`; the last two are None
+        if the bound is not drawn as a line.
         """
         ax = drawing_axes(ax)
         count, n = len(self.rounds), self.n_rounds
@@ -115,7 +134,10 @@ class MistakesDisplay:
         elif self.bound is not None:
             finding += f"; {_allowed(self.bound)}"
         ax.margins(x=0.02, y=0.12)
-        right, upper = max(1, 1.02 * n, ax.get_xlim()[1]), max(1.12 * top, ax.get_ylim()[1])  # room for other curves
+        right, upper = (
+            max(1, 1.02 * n, ax.get_xlim()[1]),
+            max(1.12 * top, ax.get_ylim()[1]),
+        )  # curves that were there before stay visible
         ax.set(xlabel="round", ylabel="mistakes", xlim=(0, right), ylim=(0, upper))
         ax.locator_params(integer=True, min_n_ticks=1)
         ax.spines[["top", "right"]].set_visible(False)
@@ -124,7 +146,7 @@ class MistakesDisplay:
         return self
 
     def _draw_bound(self, ax: Axes, bound: float, color: Any) -> None:
-        """A line, and what it means above its right end."""
+        """Draws the bound as a line, with its meaning written above the right end."""
         self.bound_line_ = ax.axhline(bound, color=color, linewidth=1.2, linestyle="--")
         place = ax.get_yaxis_transform()
         self.bound_text_ = ax.annotate(
@@ -133,6 +155,6 @@ class MistakesDisplay:
 
 
 def _allowed(bound: float) -> str:
-    """The bound in words; mistakes are whole, and 1e-9 of it is rounding, as for certificates."""
+    """The bound in words, rounded down, since mistakes are whole numbers; a relative 1e-9 allows for rounding."""
     most = bound * (1 + 1e-9)
     return f"the theorem allows {f'{np.floor(most):,.0f}' if most < 1e6 else f'{most:.2g}'}"

@@ -1,4 +1,4 @@
-"""Learners on a stream: their error and their support over time."""
+"""Plots of learners on a stream: their error and their number of support vectors over time."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ __all__ = ["ProgressDisplay"]
 
 
 class ProgressDisplay:
-    """How learners get on with a stream: their error lately and all along, and their support.
+    """The errors of learners along a stream, and their numbers of support vectors.
 
-    The solid line is the error over the last examples, which climbs at a drift and falls as the learner
-    follows; the dotted one of the same colour is the running error, which forgets nothing. Below, where
-    there are support vectors, their number.
+    The solid line of a learner is its error over the last examples, which rises at a drift and falls as the learner
+    follows. The dotted line of the same colour is the error over all examples so far. A second panel below shows the
+    number of support vectors, if any learner has some.
 
     Parameters
     ----------
-    records : {name of a learner: its records}, as `onkel.progressive_validation` yields them.
-    drifts : the examples at which the stream is known to change, drawn as vertical lines.
-    baselines : {name: error}, or what `onkel.evaluate.baselines` gives, drawn as horizontal lines.
-    name : the title.
+    records : a dict {name of a learner: list of the records that `onkel.progressive_validation` yields}.
+    drifts : the examples at which the stream is known to change, drawn as vertical lines. Default (): none.
+    baselines : a dict {name: error}, drawn as horizontal lines; `from_records` also takes the result of
+        `onkel.evaluate.baselines`. None (default): none.
+    name : the title. None (default): no title.
 
     Cost: three points for each record.
 
@@ -69,16 +70,25 @@ class ProgressDisplay:
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draws the records of one learner, or of several by their names; `options` go to `plot`.
+        """Draws the records of one learner or of several learners.
 
-        Records that are still to come, as from `progressive_validation` itself, are waited for.
+        Parameters
+        ----------
+        records : a dict {name of a learner: its records}, or the records of a single learner without a name. The
+            iterator that `onkel.progressive_validation` returns can be given itself; it is read to its end.
+        drifts : the examples at which the stream is known to change, drawn as vertical lines. Default (): none.
+        baselines : horizontal lines: a dict {name: error}, or the result of `onkel.evaluate.baselines`. None (default):
+            none.
+        name : the title. None (default): no title.
+        ax : matplotlib axes for the errors. None (default): a new figure.
+        options : passed to `plot`.
         """
         who = f"{cls.__name__}.from_records"
         named = records if isinstance(records, Mapping) else {"": records}
-        kept = {str(learner): _records(some, who) for learner, some in named.items()}
+        kept = {str(learner): _records(found, who) for learner, found in named.items()}
         if not kept:
             raise InputError(f"{who}: records must hold at least one learner; got none.")
-        if len({some[0].mistakes is None for some in kept.values()}) > 1:
+        if len({found[0].mistakes is None for found in kept.values()}) > 1:
             raise InputError(f"{who}: records must be all of classifiers or all of regressors; got both.")
         given = baselines._asdict() if hasattr(baselines, "_asdict") else dict(baselines or {})
         return cls(kept, drifts=tuple(drifts), baselines=given, name=name).plot(ax, **options)
@@ -93,21 +103,25 @@ class ProgressDisplay:
         legend: bool = True,
         line_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draws on `ax`, or on a new figure with a panel for the support where there is any.
+        """Draws the errors and the numbers of support vectors.
 
         Parameters
         ----------
-        ax, support_ax : matplotlib axes of the errors and of the support; with `ax` alone, the support is not drawn.
-        colors : of the learners, one after the other, from the first again where they do not suffice.
-        running : whether to draw the running errors, too.
-        legend : whether to name the learners.
-        line_kw : further arguments of matplotlib's `plot` for the errors lately, such as linewidth.
+        ax : matplotlib axes for the errors. None (default): a new figure, with a second panel for the support vectors
+            if any learner has some and `support_ax` is None.
+        support_ax : matplotlib axes for the numbers of support vectors. None (default): with `ax` given, they are not
+            drawn.
+        colors : colours of the learners, in their order; they are repeated if there are more learners. Default: six
+            colours that colour-blind readers can tell apart.
+        running : whether to draw the errors over all examples so far. Default True.
+        legend : whether to draw a legend with the names of the learners. Default True.
+        line_kw : further arguments for matplotlib's `plot` of the solid lines, such as linewidth. None (default): none.
 
-        Afterwards `ax_`, `support_ax_` (or None), `figure_`, `drift_lines_`, and by their names `lines_`,
-        `running_lines_`, `support_lines_` and `baseline_lines_` hold what was drawn.
+        The drawn objects are kept in `ax_`, `support_ax_` (None without one), `figure_`, `drift_lines_` (a list) and
+        the dicts `lines_`, `running_lines_`, `support_lines_` and `baseline_lines_`, by name.
         """
         if ax is None:
-            wanted = support_ax is None and any(some[-1].support is not None for some in self.records.values())
+            wanted = support_ax is None and any(found[-1].support is not None for found in self.records.values())
             ax, support_ax = _panels() if wanted else (drawing_axes(None), support_ax)
         self.lines_: dict[str, Any] = {}
         self.running_lines_: dict[str, Any] = {}
@@ -136,17 +150,19 @@ class ProgressDisplay:
         return self
 
     def _set_scales(self, panels: list[Axes]) -> None:
+        """Labels the axes, and lets both scales start at 0."""
         mistakes = next(iter(self.records.values()))[0].mistakes is not None
         for panel, label in zip(
             panels, ["mistake rate" if mistakes else "mean absolute error", "support"], strict=False
         ):
-            panel.autoscale()  # over what was there before, too
+            panel.autoscale()  # to include curves that were drawn before
             panel.set(ylabel=label, ylim=(0, panel.get_ylim()[1]), xlim=(0, panel.get_xlim()[1]))
             panel.spines[["top", "right"]].set_visible(False)
         panels[-1].set_xlabel("examples")
 
 
 def _records(records: Iterable[Progress], who: str) -> list[Progress]:
+    """The records of one learner as a checked list."""
     kept = list(records)
     if not kept:
         raise InputError(f"{who}: each learner must have at least one record; got none.")
@@ -156,7 +172,7 @@ def _records(records: Iterable[Progress], who: str) -> list[Progress]:
 
 
 def _panels() -> tuple[Axes, Axes]:
-    """New axes for errors and, lower, for what else there is to see along the same stream."""
+    """A new figure with two panels that share their x axis: a high one for errors, and a low one below it."""
     first = drawing_axes(None)
     figure = first.figure
     first.remove()
@@ -165,7 +181,7 @@ def _panels() -> tuple[Axes, Axes]:
 
 
 def _draw_level(ax: Axes, name: str, level: float, end: int) -> Any:
-    """A horizontal line with its name above its left (0) or right (1) end: neighbours may be close."""
+    """Draws a horizontal line, with its name above its left end (`end` = 0) or right end (1): lines may be close."""
     line = ax.axhline(level, color=ZERO, linewidth=1.0)
     text = f"{name.replace('_', ' ')} {level:.3g}"
     place = ax.get_yaxis_transform()

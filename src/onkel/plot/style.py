@@ -1,4 +1,4 @@
-"""Colours, axes and titles of all pictures."""
+"""Colours, axes and titles that all plots share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLORS", "NEGATIVE", "POSITIVE", "ZERO", "drawing_axes", "set_title"]
 
-# Blue, orange and grey, and more, that colour-blind readers tell apart (Okabe and Ito 2008).
+# Blue, orange, grey and further colours that colour-blind readers can tell apart (Okabe and Ito 2008).
 POSITIVE, NEGATIVE, ZERO = "#0072B2", "#D55E00", "#8A8A8A"
 
 
@@ -19,7 +19,7 @@ COLORS = (POSITIVE, NEGATIVE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def drawing_axes(ax: Axes | None) -> Axes:
-    """The given axes, or new ones."""
+    """The given axes; None: the axes of a new figure. Without matplotlib, an error says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -28,7 +28,7 @@ def drawing_axes(ax: Axes | None) -> Axes:
 
 
 def set_title(ax: Axes, *lines: str | None) -> None:
-    """The lines that are there, long ones wrapped."""
+    """Sets the title from the lines that are not empty or None, wrapped at 60 letters."""
     wrapped = [part for line in lines if line for part in textwrap.wrap(line, 60)]
     if wrapped:
         ax.set_title("\n".join(wrapped), fontsize="medium")
