@@ -1,4 +1,4 @@
-"""What every estimator of onkel shares: kernel parameters, fits that leave no half-done state, a warning."""
+"""What all estimators share: parameters of a kernel, the undoing of a failed call, and a warning."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ __all__ = ["Estimator", "KernelParams", "left_as_it_was", "warn_of_conflicts"]
 
 
 class KernelParams:
-    """Lets ``set_params(kernel__gamma=2.0)`` build a new kernel, since kernels are frozen values.
+    """Makes ``set_params(kernel__gamma=2.0)`` work: kernels are frozen, so it replaces the kernel by a new one.
 
-    A mixin to stand before BaseEstimator, whose `get_params` already lists ``kernel__gamma``.
+    A mixin that must come before BaseEstimator in the list of bases. BaseEstimator's `get_params` already lists
+    ``kernel__gamma``.
     """
 
     def set_params(self, **params: Any) -> Self:
         """Sets parameters of the estimator and, as ``kernel__<name>``, of its kernel.
 
-        A kernel given in the same call is taken first; on an error nothing is set.
+        If the same call also sets the kernel, ``kernel__<name>`` applies to the new one. On an error nothing is set.
+        Returns the estimator.
         """
         changes: dict[str, dict[str, Any]] = {}
         for key in [key for key in params if "__" in key]:
@@ -49,7 +51,7 @@ class KernelParams:
 
 @contextlib.contextmanager
 def left_as_it_was(estimator: object) -> Iterator[None]:
-    """On an error inside the block the estimator is again what it was before it."""
+    """Restores the attributes of the estimator if the block raises."""
     before = vars(estimator).copy()
     try:
         yield
@@ -60,7 +62,7 @@ def left_as_it_was(estimator: object) -> Iterator[None]:
 
 
 def warn_of_conflicts(rows: Rows, y: NDArray, who: str) -> None:
-    """Tells of equal points with different labels: no kernel separates them, so mistakes never end."""
+    """Warns of equal rows with different labels: no kernel separates them, so every epoch has a mistake."""
     if not isinstance(rows, VectorRows):
         return
     count = len(conflicts(rows, y))
@@ -77,7 +79,7 @@ class Estimator(KernelParams, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _name(self) -> str:
-        """The name by which messages call it."""
+        """The name of the class, for messages."""
         return type(self).__name__
 
     def _check_params(self) -> None:

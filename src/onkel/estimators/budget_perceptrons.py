@@ -1,7 +1,8 @@
-"""Perceptrons for streams: in bounded memory, and for ever.
+"""Perceptrons in bounded memory, for streams without an end.
 
-A kernel perceptron grows with every mistake. These do not: each is an update rule (`onkel.learners.rules`) and
-a budget policy (`onkel.learners.policies`), put together by a few lines here.
+The support of a kernel perceptron grows with every mistake; the support of these learners does not. `Forgetron` and
+`BudgetPerceptron` combine the perceptron's update rule (`onkel.learners.rules`) with a budget policy
+(`onkel.learners.policies`); `Projectron` has a learner of its own (`onkel.learners.projecting`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from onkel.bounds.theorems import FORGETRON_LEAST, Theorem, forgetron_theorem
 from onkel.checks import check_number
 from onkel.errors import ValuesError
 from onkel.estimators.online_kernel import OnlineKernelClassifier, one_of
+from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import BudgetedLearner
@@ -23,44 +25,42 @@ from onkel.learners.rules import Rule
 __all__ = ["BudgetPerceptron", "Forgetron", "Projectron"]
 
 
+@shared_docs
 class Forgetron(OnlineKernelClassifier):
-    """The perceptron on a budget that forgets its oldest example, after shrinking all of them just enough.
+    """A perceptron on a budget that shrinks all weights just enough and then drops its oldest support vector.
 
-    At a mistake, y f(x) ≤ 0, the example is added, f′ = f + y k(x, ·); over budget all weights are
-    multiplied by a φ ≤ 1, and the oldest example is dropped. The self-tuned φ is the largest one that keeps
-    the damage done so far, Q, within (15/32) M for M mistakes, and with that the mistake bound. The
-    basic one is min{(B+1)^(−1/(2(B+1))), U/‖f′‖}, U = ¼ √((B+1)/ln(B+1)), at every mistake.
+    At a mistake, y f(x) ≤ 0, the example is added: f′ = f + y k(x, ·). If that exceeds the budget B, all weights are
+    multiplied by a factor φ ≤ 1, and the oldest support vector is dropped. The self-tuned φ is the largest one with
+    which the damage Q done by dropping so far stays within (15/32) M for M mistakes; the mistake bound needs exactly
+    this. The basic variant shrinks at every mistake, by φ = min{(B+1)^(−1/(2(B+1))), U/‖f′‖} with
+    U = ¼ √((B+1)/ln(B+1)).
 
-    Needs k(x, x) ≤ 1, as RBF and every ``kernel.normalized()`` have it. Equal rows with different labels, on which no
-    function is right, are warned of after a `fit` that did not end by itself. With more than two classes one output
-    for each against the rest, on one support, with one φ, M and Q.
+    The kernel must have k(x, x) ≤ 1, as RBF and every ``kernel.normalized()``; others are refused. With more than two
+    classes there is one binary classifier per class (one-vs-rest); all of them share one support, one φ, one M and
+    one Q. If `fit` does not converge, it warns of equal rows with different labels, on which no function is right.
 
     Parameters
     ----------
-    kernel : "rbf", "laplacian", "cosine" and the like, a function, or any Kernel.
-    gamma, degree, coef0 : of a kernel that is named, as in `KernelPerceptron`.
-    budget : ≥ 1, support vectors at most, for all classes together.
-    variant : "self-tuned" or "basic".
-    max_iter : ≥ 1, epochs of `fit`; it stops earlier after one without a mistake.
-    shuffle : whether `fit` visits the examples in a random order, a new one each epoch.
-    random_state : seed of the shuffling.
-    class_weight : {class: weight} or "balanced" (not in partial_fit). A weight scales an example's step.
-    warm_start : whether `fit` goes on from the last state.
-    verbose : 1 draws a progress bar on stderr.
+    <kernel, gamma, degree, coef0>
+    budget : ≥ 1, default 100, the most support vectors, for all classes together.
+    variant : "self-tuned" (default) or "basic", the choice of φ.
+    max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without a mistake.
+    <shuffle, random_state, class_weight, warm_start, verbose>
 
     Attributes
     ----------
-    support_, support_vectors_, dual_coef_, intercept_, model_ : what was learned, the oldest example first.
-    n_mistakes_, n_updates_, n_rounds_ : mistakes and updates of all outputs; examples seen, epochs counted.
-    mistakes_ : the last updates; older ones are only counted.
-    shrink_, forgotten_ : the last φ, and Q.
-    certificate_ : after `fit`, the mistakes against the theorem (`onkel.bounds`): budget ≥ 83 and weights of 1 only.
-    classes_, kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_ : as usual.
+    <classes_, support_, support_vectors_, dual_coef_, intercept_, model_>
+    <n_mistakes_, n_updates_, n_rounds_, mistakes_>
+    shrink_ : the φ of the last mistake; 1 if nothing was shrunk.
+    forgotten_ : Q, the damage done by dropping support vectors so far.
+    certificate_ : after `fit`, the number of mistakes and the bound of the Forgetron's theorem on it, with what was
+        learned as the comparator. Without a bound if budget < 83, if a weight is not 1, or if the kernel is not known
+        to be positive semi-definite. Not available after online learning, since the examples are not kept.
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Learns one example at a time, too: `partial_fit`, `learn_one`, `predict_one`. Classes may turn up
-    late there: a late class's output starts at its first example.
+    <streams>
 
-    Cost: an example takes `budget` kernel values, a mistake budget × outputs multiply-adds more; memory
+    Cost: an example takes `budget` kernel values, and a mistake budget × outputs more multiply-adds; memory is
     budget × (features + budget). The certificate takes as many kernel values as one epoch.
 
     >>> from onkel import Forgetron
@@ -132,36 +132,45 @@ class Forgetron(OnlineKernelClassifier):
 
     @property
     def shrink_(self) -> float:
-        """The φ of the last mistake."""
+        """The factor φ of the last mistake."""
         check_is_fitted(self, "_learner")
         return float(self._learner.state[4])
 
     @property
     def forgotten_(self) -> float:
-        """Q, the damage that forgetting has done; at most (15/32) of the mistakes (self-tuned)."""
+        """Q, the damage done by dropping support vectors; at most (15/32) of the mistakes if self-tuned."""
         check_is_fitted(self, "_learner")
         return float(self._learner.state[2])
 
 
+@shared_docs
 class BudgetPerceptron(OnlineKernelClassifier):
-    """The perceptron on a budget: when it is full, one example is dropped for each that is added.
+    """A perceptron on a budget: when the budget is full, each example that is added replaces another one.
 
-    f ← f + y k(x, ·) where y f(x) ≤ 0; over budget a support vector drawn at random, or the oldest, is
-    dropped. With more than two classes one output for each against the rest, on one support.
+    At a mistake, y f(x) ≤ 0, the example is added: f ← f + y k(x, ·). If the budget is full, a support vector drawn at
+    random, or the oldest one, is dropped. With more than two classes there is one binary classifier per class
+    (one-vs-rest); all of them share one support.
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in `KernelPerceptron`.
-    budget : ≥ 1, support vectors at most, for all classes together.
-    forget : "random" or "oldest".
-    max_iter, shuffle, class_weight, warm_start, verbose : as in `Forgetron`.
-    random_state : seed of the shuffling and of what is forgotten.
+    <kernel, gamma, degree, coef0>
+    budget : ≥ 1, default 100, the most support vectors, for all classes together.
+    forget : which support vector is dropped: "random" (default), one drawn at random, or "oldest".
+    max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without a mistake.
+    <shuffle>
+    random_state : None (default), an int or a RandomState: the seed of the shuffling and of the choice which support
+        vector is dropped. With None, two fits may differ.
+    <class_weight, warm_start, verbose>
 
     Attributes
     ----------
-    As in `Forgetron`, without `shrink_` and `forgotten_`; `certificate_` says why there is none.
+    <classes_, support_, support_vectors_, dual_coef_, intercept_, model_>
+    <n_mistakes_, n_updates_, n_rounds_, mistakes_, certificate_ (none)>
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: an example takes `budget` kernel values; memory budget × features.
+    <streams>
+
+    Cost: an example takes `budget` kernel values; memory is budget × features.
 
     >>> from onkel import BudgetPerceptron
     >>> clf = BudgetPerceptron(gamma=1.0, budget=2, forget="oldest", shuffle=False, max_iter=1)
@@ -169,7 +178,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
     [1, 4]
 
     Source: Cavallanti, Cesa-Bianchi and Gentile 2007, Tracking the best hyperplane with a simple budget
-    perceptron (random); Crammer, Kandola and Singer 2004 began with policies.
+    perceptron (random); Crammer, Kandola and Singer 2004, Online classification on a budget (the first budget policy).
     """
 
     def __init__(
@@ -221,27 +230,39 @@ class BudgetPerceptron(OnlineKernelClassifier):
         return "on forgetting the oldest example without shrinking the others there is no theorem; Forgetron has one"
 
 
+@shared_docs
 class Projectron(OnlineKernelClassifier):
-    """The perceptron that adds an example only where the support does not nearly span it.
+    """A perceptron that adds an example only if the support does not nearly span it; otherwise it projects.
 
-    At a mistake, let δ be the distance of φ(x) from the span of the support. Where δ ≤ η the projection of φ(x)
-    is added, which moves the weights of the support and adds nothing to it; otherwise the example itself.
-    So the support stays finite on every bounded set, without a budget; with one, a full support only projects.
+    At a mistake, y f(x) ≤ 0, let δ be the distance of φ(x) from the span of the support. If δ ≤ η, the projection of
+    φ(x) onto the span is added to f, which changes the weights of the support vectors and adds none.
+    Otherwise the example itself is added. So the support stays finite on every bounded set, even without a budget; with
+    one, a full support is never extended, and every mistake is projected. With more than two classes there is one
+    binary classifier per class (one-vs-rest); all of them share one support.
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in `KernelPerceptron`.
-    eta : η ≥ 0, in units of √k(x, x). With 0 and no budget it is the kernel perceptron.
-    budget : ≥ 1, support vectors at most, for all classes together; None for no limit but η's.
-    aggressive : Projectron++: also learns from examples with 0 < y f(x) < 1, by a step along the projection.
-    max_iter, shuffle, random_state, class_weight, warm_start, verbose : as in `Forgetron`.
+    <kernel, gamma, degree, coef0>
+    eta : η ≥ 0, default 0.1, the distance δ up to which a mistake is projected. Choose it relative to the length of
+        φ(x), √k(x, x), which is 1 for RBF: a larger η gives a smaller support. With 0 and no budget this is the kernel
+        perceptron.
+    budget : ≥ 1, the most support vectors, for all classes together; None (default): only η limits the support.
+    aggressive : False (default): learns from mistakes only. True: Projectron++, which also learns from examples with
+        0 < y f(x) < 1, by a step of at most 1 along the projection, unless the projection loses too much.
+    max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without an update.
+    <shuffle, random_state, class_weight, warm_start, verbose>
 
     Attributes
     ----------
-    As in `Forgetron`, without `shrink_` and `forgotten_`; `certificate_` says why there is none; and
-    drift_ : max |L Lᵀ − K_S|, how far the factor that projects is from the Gram matrix of the support.
+    <classes_, support_, support_vectors_, dual_coef_, intercept_, model_>
+    <n_mistakes_, n_updates_, n_rounds_, mistakes_, certificate_ (none)>
+    drift_ : max |L Lᵀ − K_S|, the rounding error of the Cholesky factor L that projects, against the Gram matrix K_S of
+        the support.
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: an example takes m kernel values and m²/2 multiply-adds for m support vectors; memory m × (features + m).
+    <streams>
+
+    Cost: an example takes m kernel values and m²/2 multiply-adds for m support vectors; memory is m × (features + m).
 
     >>> from onkel import Projectron
     >>> clf = Projectron(gamma=1.0, eta=0.5, shuffle=False, max_iter=1)
@@ -296,6 +317,6 @@ class Projectron(OnlineKernelClassifier):
 
     @property
     def drift_(self) -> float:
-        """max |L Lᵀ − K_S|."""
+        """max |L Lᵀ − K_S|, where L is the Cholesky factor that projects and K_S the support's Gram matrix."""
         check_is_fitted(self, "_learner")
         return float(self._learner.drift())

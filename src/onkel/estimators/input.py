@@ -1,7 +1,7 @@
-"""Data sets as input: what a user gives becomes rows, targets and weights, checked once, or an error.
+"""Input of whole data sets: X, y and weights become rows, targets and weights, checked once, or an error is raised.
 
-Everything passes scikit-learn's `validate_data`, except arrays and CSR matrices that a fitted estimator can take as
-they are: there it would find nothing, and take 0.2 ms for it.
+scikit-learn's `validate_data` checks everything except arrays and CSR matrices that a fitted estimator can take as
+they are; it would return them unchanged, after 0.2 ms.
 """
 
 from __future__ import annotations
@@ -24,26 +24,33 @@ from onkel.kernels.vectors import VectorRows
 __all__ = ["DataInput", "KernelInput", "are_labels"]
 
 CSR = (sp.csr_array, sp.csr_matrix)
-FLOATS = [np.float64, np.float32]  # what the door lets pass; other numbers become the first
+FLOATS = [np.float64, np.float32]  # accepted as they are; other numbers become the first
 
 
 class DataInput(Estimator):
-    """An estimator that takes data sets: X, y and sample weights, checked."""
+    """An estimator with input validation for data sets: X, y and sample weights."""
 
     n_features_in_: int
-    _dtype: np.dtype  # of the rows that it was fitted on
+    _dtype: np.dtype  # of the first rows; later ones are converted to it
 
     def _admit(self, rows: Rows) -> None:
-        """Refuses examples that this estimator, which has its kernel, cannot learn from."""
+        """Refuses rows that this estimator cannot learn from with its kernel; by default it refuses none."""
 
     def _kernel_in(self, fresh: bool = False) -> Kernel:
-        """A kernel that takes what this estimator takes; `fresh`: before a new fit, by its parameters."""
+        """A kernel that accepts the same input as the estimator.
+
+        The fitted kernel if there is one; with `fresh`, as before a new fit, a kernel made from the parameters.
+        """
         return Linear()
 
     def _enter(
         self, X: Any, y: Any, *, reset: bool, whole: bool, targets: Literal["labels", "numbers", "none"] = "labels"
     ) -> tuple[Rows, Any]:
-        """X and y at the door; `whole`: X is all there is, as in `fit`; `targets`: what y is to hold."""
+        """Checked input for learning: rows and targets.
+
+        `reset`: a new fit, which defines the features. `whole`: X is all the data, not a chunk. `targets`: what y
+        holds.
+        """
         kernel = self._kernel_in(fresh=reset)
         if kernel.takes == "gram" and not (whole and reset):
             raise KindError(
@@ -71,13 +78,13 @@ class DataInput(Estimator):
         if not reset and isinstance(rows, VectorRows):
             rows = rows.astype(self._dtype)
         if reset:
-            self.__dict__.pop("_columns", None)  # of an earlier run on dicts
+            self.__dict__.pop("_columns", None)  # of an earlier stream of dicts
         else:
             self._admit(rows)
         return rows, y
 
     def _enter_to_predict(self, X: Any) -> Any:
-        """X at the door of a fitted estimator."""
+        """Checked input for predicting."""
         takes = self._kernel_in().takes
         if takes == "objects" or self._is_plain(X):
             return X
@@ -85,7 +92,7 @@ class DataInput(Estimator):
         return validate_data(self, X, reset=False, accept_sparse=sparse, dtype=FLOATS)
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether X is an array or a CSR matrix that `validate_data` would give back as it is."""
+        """Whether X is an array or a CSR matrix that `validate_data` would return unchanged."""
         sparse = type(X) in CSR and self._kernel_in().takes == "vectors"
         return (
             (sparse or type(X) is np.ndarray)
@@ -98,7 +105,7 @@ class DataInput(Estimator):
         )
 
     def _sample_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64]:
-        """What scales each example's step."""
+        """The checked sample weights, shape (n,); None means 1 for all."""
         if sample_weight is None:
             return np.ones(n)
         weights = check_sample_weight(sample_weight, n, self._name)
@@ -118,27 +125,27 @@ class DataInput(Estimator):
 
 
 def _is_finite(values: NDArray) -> bool:
-    """False also where only their sum is not."""
+    """Whether the sum of the values is finite; then all values are. False also if only the sum overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(values.sum()))
 
 
 def _is_plain_target(y: Any, n: int, targets: str) -> bool:
-    """Whether y is an array of n labels, or numbers, that `validate_data` would give back as it is."""
+    """Whether y is an array of n labels, or numbers, that `validate_data` would return unchanged."""
     if type(y) is not np.ndarray or y.shape != (n,):
         return False
     return are_labels(y) if targets == "labels" else y.dtype == np.float64 and _is_finite(y)
 
 
 def are_labels(y: NDArray) -> bool:
-    """Whether every value is plainly a label: a whole number or a string; False where that takes a closer look."""
+    """Whether all values are whole numbers or strings, which are labels; False if that needs a closer look."""
     if y.dtype.kind == "f":
         return bool((np.abs(y) < 1 << 53).all() and (y == np.rint(y)).all())
     return y.dtype.kind in "biuU"
 
 
 class KernelInput(DataInput):
-    """A `DataInput` with a kernel that the user names, describes or gives."""
+    """A `DataInput` with the parameters kernel, gamma, degree and coef0."""
 
     kernel: Any
     gamma: float | str
@@ -158,10 +165,10 @@ class KernelInput(DataInput):
         return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._name)
 
     def _resolve(self, rows: Rows) -> Kernel:
-        """The kernel of the first data, kept."""
+        """Sets `kernel_`, and `gamma_` where gamma is used, from the parameters and the first data."""
         gamma = 1.0
         if isinstance(self.kernel, Kernel):
-            self.__dict__.pop("gamma_", None)  # of an earlier fit
+            self.__dict__.pop("gamma_", None)  # of an earlier fit with a named kernel
         else:
             gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._name)
         self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._name)

@@ -1,10 +1,10 @@
-"""NORMA: stochastic gradient steps in the space of functions, with a decay that forgets.
+"""NORMA: stochastic gradient descent in the space of functions, on a regularised loss.
 
     f ← (1 − ηλ) f − η ℓ′(f(x), y) k(x, ·)
 
-At each example all weights decay, and where the loss has a slope the example is added. Old examples fade,
-so that a budget that drops the oldest loses little: at most (1 − ηλ)^B · G √(max k(x, x)) / λ of any score,
-where G is the largest slope of the loss (`truncation_error_`).
+At each example all weights decay by the factor 1 − ηλ, and if the loss has a slope there, the example is added. Old
+examples fade, so dropping the oldest when a budget B is full costs little: at most (1 − ηλ)^B · G √(max k(x, x)) / λ in
+any score, where G is the largest slope of the loss (`truncation_error_`).
 
 Source: Kivinen, Smola and Williamson 2004, Online learning with kernels.
 """
@@ -23,6 +23,7 @@ from onkel.checks import check_number
 from onkel.errors import ParameterError
 from onkel.estimators.online import OnlineRegressor
 from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator, one_of
+from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels.rows import Rows
 from onkel.learners import rules
 from onkel.learners.budgeted import BudgetedLearner
@@ -35,7 +36,7 @@ SCHEDULES = ("constant", "sqrt")
 
 
 class _Norma(OnlineKernelEstimator):
-    """What the three share; a mixin."""
+    """What the three NORMA estimators share: the parameters of the descent and the truncation error; a mixin."""
 
     eta: float
     lam: float
@@ -43,7 +44,7 @@ class _Norma(OnlineKernelEstimator):
     budget: int | None
     nu: float | None
 
-    _slope: float | None = 1.0  # G, the largest slope of the loss; None where there is none
+    _slope: float | None = 1.0  # G, the largest slope of the loss; None if the slope is unbounded
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -70,10 +71,11 @@ class _Norma(OnlineKernelEstimator):
 
     @property
     def truncation_error_(self) -> float:
-        """What dropping the oldest examples can have changed a score by, with weights of 1 and k(x, x) of at most that
-        of the support: (1 − ηλ)^B · G √(max k(x, x)) / λ; 0 without a budget or before it was full.
+        """A bound on how much dropping the oldest examples has changed any score.
 
-        Infinite where there is no such bound: λ = 0, a step that shrinks (`schedule` "sqrt"), the squared loss.
+        It is (1 − ηλ)^B · G √(max k(x, x)) / λ, where B is the budget, G the largest slope of the loss and the maximum
+        is over the support; it holds for weights of 1 and examples with no larger k(x, x). 0 without a budget, or
+        before the budget is full. Infinite where there is no such bound: λ = 0, schedule="sqrt", the squared loss.
         """
         check_is_fitted(self, "_learner")
         learner: BudgetedLearner = self._learner
@@ -85,32 +87,41 @@ class _Norma(OnlineKernelEstimator):
         return float((1 - self.eta * self.lam) ** self.budget * self._slope * math.sqrt(largest) / self.lam)
 
 
+@shared_docs
 class NormaClassifier(_Norma, OnlineKernelClassifier):
-    """NORMA with the soft margin: learns where y (f(x) + b) ≤ ρ, and forgets a little at every example.
+    """NORMA for classification: learns if y (f(x) + b) ≤ ρ, and lets all weights decay at every example.
 
-    f ← (1 − ηλ) f, and where y (f(x) + b) ≤ ρ also f ← f + η y k(x, ·) and b ← b + η y. With `nu` the margin
-    moves, ρ ← ρ + η(ν − 1[y (f(x) + b) ≤ ρ]), so that about a part ν of the examples lies inside it. With more
-    than two classes one output for each against the rest, on one support, each with its own ρ and b.
+    At each example f ← (1 − ηλ) f; and if y (f(x) + b) ≤ ρ, also f ← f + η y k(x, ·) and b ← b + η y. With `nu` the
+    margin adapts itself, ρ ← ρ + η (ν − 1[y (f(x) + b) ≤ ρ]), so that about a fraction ν of the examples lies inside
+    it. With more than two classes there is one binary classifier per class (one-vs-rest); all of them share one
+    support, and each has its own ρ and b.
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in `KernelPerceptron`.
-    eta : η > 0, the step; with λ = 0, ρ = 0 and η = 1 it is the kernel perceptron.
-    lam : λ ≥ 0, the decay; ηλ < 1.
-    nu : ν in (0, 1), the part of the examples that is to lie inside the margin; None for a fixed margin.
-    rho : ρ, or ρ₀ with `nu`. It is not clipped.
-    schedule : "constant", or "sqrt" for η/√t at example t.
-    fit_intercept : learn b, which does not decay.
-    budget : ≥ 1, support vectors at most, for all classes together: the oldest is dropped. None for no limit.
-    max_iter, shuffle, random_state, class_weight, warm_start, verbose : as in `Forgetron`.
+    <kernel, gamma, degree, coef0>
+    eta : η > 0, default 0.2, the step size. A weight multiplies the step.
+    lam : λ ≥ 0, default 0.001, the decay; ηλ must be < 1. An example's weight halves in about 0.7/(ηλ) further
+        examples. With λ = 0, ρ = 0, η = 1 and no intercept, NORMA is the kernel perceptron.
+    nu : ν in (0, 1), the fraction of examples that shall lie inside the margin; None (default): the margin ρ is fixed.
+    rho : default 1, the margin ρ, or its value at the start if `nu` is given. ρ may become negative.
+    schedule : "constant" (default): η at every example; "sqrt": η/√t at example t.
+    fit_intercept : True (default): learns b, which does not decay; False: b = 0.
+    budget : ≥ 1, default 1000, the most support vectors, for all classes together; if it is full, the oldest is
+        dropped. None: no limit.
+    max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without an update.
+    <shuffle, random_state, class_weight, warm_start, verbose>
 
     Attributes
     ----------
-    As in `Forgetron`, without `shrink_` and `forgotten_`; `certificate_` says why there is none; and
-    rho_ : ρ of each output.
-    truncation_error_ : what dropping old examples can have changed a score by.
+    <classes_, support_, support_vectors_, dual_coef_, intercept_ (learned), model_>
+    rho_ : shape (outputs,), the margin ρ of each output.
+    truncation_error_ : a bound on how much dropping old support vectors has changed any score; inf if there is none.
+    <n_mistakes_, n_updates_, n_rounds_, mistakes_, certificate_ (none)>
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: an example takes a kernel value per support vector.
+    <streams>
+
+    Cost: an example takes one kernel value per support vector.
 
     >>> from onkel import NormaClassifier
     >>> clf = NormaClassifier("linear", eta=0.5, lam=0.1, shuffle=False, max_iter=1, fit_intercept=False)
@@ -174,39 +185,49 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
 
     @property
     def rho_(self) -> NDArray[np.float64]:
-        """ρ of each output, of `classes_` in order."""
+        """The margin ρ of each output, in the order of `classes_`, shape (outputs,)."""
         check_is_fitted(self, "_learner")
         margin: NDArray[np.float64] = self._learner.margin
         return margin.copy() if self._labels.n_outputs == 1 else margin[self._labels.order]
 
 
+@shared_docs
 class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[misc]
-    """NORMA to regress: steps along the error, and forgets a little at every example.
+    """NORMA for regression: a gradient step on the error, and a decay of all weights at every example.
 
-    f ← (1 − ηλ) f + η g k(x, ·) with δ = y − f(x) − b and the slope g of the loss: sign δ where |δ| > ε
-    ("epsilon-insensitive"), δ ("squared"), δ/ε clipped to [−1, 1] ("huber"). With `nu`, ε moves so that about
-    a part ν of the examples lies outside: ε ← ε + η(1[|δ| > ε] − ν), which is not clipped.
+    f ← (1 − ηλ) f + η g k(x, ·), with the error δ = y − f(x) − b and the slope g of the loss: sign δ if |δ| > ε, else 0
+    ("epsilon-insensitive"); δ ("squared"); δ/ε clipped to [−1, 1] ("huber"). With `nu`, ε adapts itself,
+    ε ← ε + η (1[|δ| > ε] − ν), so that about a fraction ν of the examples lies outside.
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in `KernelPerceptron`.
-    loss : "epsilon-insensitive", "squared" or "huber".
-    epsilon : ε ≥ 0 (> 0 for "huber"); ε₀ with `nu`.
-    eta : η > 0, the step.
-    lam : λ ≥ 0, the decay; ηλ < 1.
-    nu : ν in (0, 1), with the ε-insensitive loss only; None for a fixed ε.
-    schedule : "constant", or "sqrt" for η/√t at example t.
-    fit_intercept : learn b by the same steps; it does not decay.
-    budget : ≥ 1, support vectors at most: the oldest is dropped. None for no limit.
-    max_iter, shuffle, random_state, warm_start, verbose : as in `PassiveAggressiveRegressor`.
+    <kernel, gamma, degree, coef0>
+    loss : "epsilon-insensitive" (default), "squared" or "huber".
+    epsilon : ε ≥ 0, default 0.1: the size up to which an error costs nothing ("epsilon-insensitive"; the value at the
+        start if `nu` is given), or up to which the loss is quadratic ("huber", > 0). "squared" does not use it.
+    eta : η > 0, default 0.2, the step size. A sample weight multiplies the step.
+    lam : λ ≥ 0, default 0.001, the decay; ηλ must be < 1. An example's weight halves in about 0.7/(ηλ) further
+        examples.
+    nu : ν in (0, 1), the fraction of examples that shall lie outside ε, with the "epsilon-insensitive" loss only; None
+        (default): ε is fixed. ε may become negative.
+    schedule : "constant" (default): η at every example; "sqrt": η/√t at example t.
+    fit_intercept : True: learns b by the same steps, without decay; False (default): b = 0.
+    budget : ≥ 1, default 1000, the most support vectors; if it is full, the oldest is dropped. None: no limit.
+    max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without an update.
+    <shuffle, random_state, warm_start, verbose>
 
     Attributes
     ----------
-    As in `PassiveAggressiveRegressor`; and
-    epsilon_ : ε as it is now.
-    truncation_error_ : what dropping old examples can have changed a prediction by.
+    <support_, support_vectors_, dual_coef_ (one output), intercept_ (learned), model_>
+    epsilon_ : the current ε.
+    truncation_error_ : a bound on how much dropping old support vectors has changed any prediction; inf if there is
+        none.
+    <n_updates_, n_rounds_, mistakes_ (one output)>
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: an example takes a kernel value per support vector.
+    <streams (numbers)>
+
+    Cost: an example takes one kernel value per support vector.
 
     >>> from onkel import NormaRegressor
     >>> reg = NormaRegressor("linear", loss="squared", eta=0.5, lam=0.0, shuffle=False, max_iter=1)
@@ -284,34 +305,46 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
 
     @property
     def epsilon_(self) -> float:
-        """ε as it is now."""
+        """The current ε."""
         check_is_fitted(self, "_learner")
         return float(self._learner.margin[0])
 
 
+@shared_docs
 class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc]
-    """NORMA to tell what is new: f is high where the examples are, and about a part ν of them lies below ρ.
+    """NORMA for novelty detection: f is high where examples are dense, and about a fraction ν of them lies below ρ.
 
-    f ← (1 − ηλ) f; where f(x) < ρ also f ← f + η k(x, ·) and ρ ← ρ − η(1 − ν), elsewhere ρ ← ρ + ην. An example
-    is an outlier, −1, where f(x) < ρ, and an inlier, +1, elsewhere, as scikit-learn's outlier detectors say it.
+    At each example f ← (1 − ηλ) f. If f(x) < ρ, also f ← f + η k(x, ·) and ρ ← ρ − η (1 − ν); otherwise ρ ← ρ + ην. An
+    example with f(x) < ρ is an outlier and is predicted as −1; the others are inliers, +1.
+
+    ρ starts at 0. Early in a stream it has not settled yet, and an example may be called an outlier although it has
+    just been learned from; the very first one always is.
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in `KernelPerceptron`.
-    nu : ν in (0, 1), the part of the examples that is to be new.
-    eta : η > 0, the step.
-    lam : λ ≥ 0, the decay; ηλ < 1.
-    schedule : "constant", or "sqrt" for η/√t at example t.
-    budget : ≥ 1, support vectors at most: the oldest is dropped. None for no limit.
-    max_iter, shuffle, random_state, warm_start, verbose : as in `PassiveAggressiveRegressor`.
+    <kernel, gamma, degree, coef0>
+    nu : ν in (0, 1), default 0.1, the fraction of examples that shall be outliers.
+    eta : η > 0, default 0.2, the step size. A sample weight multiplies the step.
+    lam : λ ≥ 0, default 0.001, the decay; ηλ must be < 1. An example's weight halves in about 0.7/(ηλ) further
+        examples.
+    schedule : "constant" (default): η at every example; "sqrt": η/√t at example t.
+    budget : ≥ 1, default 1000, the most support vectors; if it is full, the oldest is dropped. None: no limit.
+    max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without an update.
+    <shuffle, random_state, warm_start, verbose>
 
     Attributes
     ----------
-    As in `PassiveAggressiveRegressor`; and
-    offset_ : ρ, with decision_function = score_samples − offset_. It starts at 0 and is not clipped.
-    truncation_error_ : what dropping old examples can have changed a score by.
+    <support_, support_vectors_, dual_coef_ (one output)>
+    offset_ : the threshold ρ: decision_function = score_samples − offset_. It may become negative.
+    intercept_ : shape (1,), −ρ.
+    <model_>
+    truncation_error_ : a bound on how much dropping old support vectors has changed any score; inf if there is none.
+    <n_updates_, n_rounds_, mistakes_ (one output)>
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: an example takes a kernel value per support vector.
+    <streams (numbers)>
+
+    Cost: an example takes one kernel value per support vector.
 
     >>> import numpy as np
     >>> from onkel import NormaOneClass
@@ -362,10 +395,11 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
         if self.nu is None:
             raise ParameterError(f"{self._name}: nu must be between 0 and 1; got None.")
 
+    @shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NormaOneClass:
-        """Learns what the rows of X have in common, in up to `max_iter` epochs; y is not looked at.
+        """Learns from a data set without labels, in up to `max_iter` epochs.
 
-        On Ctrl-C what was learned so far is kept, the model is usable, and KeyboardInterrupt goes on.
+        <X, y (ignored), sample_weight, new fit, returns, stopped>
         """
         return super().fit(X, y, sample_weight)
 
@@ -374,28 +408,28 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
 
     @property
     def offset_(self) -> float:
-        """ρ."""
+        """The threshold ρ."""
         check_is_fitted(self, "_learner")
         return float(self._learner.margin[0])
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """−ρ, so that `model_` scores as `decision_function` does."""
+        """−ρ, shape (1,), so that `model_` gives the scores of `decision_function`."""
         return np.array([-self.offset_])
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """f(x) of each row: the higher, the less new."""
+        """The score f(x) of each row of X, shape (n,): the higher, the more normal."""
         return self._scores(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """f(x) − ρ: negative for outliers."""
+        """f(x) − ρ of each row of X, shape (n,): negative for outliers."""
         return self._scores(X) - self.offset_
 
     def predict(self, X: Any) -> NDArray[np.int64]:  # type: ignore[override]
-        """+1 for inliers, −1 for outliers."""
+        """+1 for an inlier and −1 for an outlier, for each row of X, shape (n,)."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def predict_one(self, x: Any) -> int | None:
-        """+1 or −1 for one example, or None before any learning."""
+        """+1 (inlier) or −1 (outlier) for one example x, a vector or a dict; None before any learning."""
         score = super().predict_one(x)
         return None if score is None else 1 if score >= self.offset_ else -1

@@ -1,10 +1,10 @@
-"""One example as input: a vector, a dict, a CSR row or an object, checked in a few microseconds.
+"""Input of one example, for `learn_one` and `predict_one`: a vector, a dict, a CSR row or an object.
 
-scikit-learn's `validate_data` alone takes 130 µs, ten times as long as learning from the example.
+The checks take a few microseconds; scikit-learn's `validate_data` takes 130 µs, ten times as long as learning from
+the example.
 
-A dict {feature: value} may bring features that were never there before, and leave out others. When it is learned
-from, a new feature gets a column, in which all that was learned so far is 0; when it is predicted, a new feature is
-ignored. A feature that is missing is 0.
+A dict {feature: value} may contain new features and leave out known ones. A missing feature is 0. A new feature gets
+a column when the example is learned from, in which all earlier examples are 0; in a prediction it is ignored.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["OneExampleInput"]
 
 
 class OneExampleInput(DataInput):
-    """An estimator that takes single examples, too. Fitted, it has `_learner`, a learner."""
+    """An estimator that also takes single examples; once it has learned, `_learner` is its learner."""
 
     _learner: Any
 
     def _as_batch(self, x: Any) -> Any:
-        """One example as a batch of one; with a dict begins a run on dicts."""
+        """One example as a batch of one row; the first dict of a stream defines the columns."""
         if self._kernel_in().takes == "objects":
             return [x]
         if isinstance(x, dict):
@@ -41,7 +41,7 @@ class OneExampleInput(DataInput):
         return array[None, :] if array.ndim == 1 else array
 
     def _light_row(self, x: Any, *, grow: bool = False) -> Rows:
-        """One example, for an estimator that has learned; with `grow`, new features of a dict get a column."""
+        """One checked example, for an estimator that has learned before; with `grow`, new features get a column."""
         kernel, columns = self._kernel_in(), None
         if type(x) is not np.ndarray:
             if kernel.takes != "vectors" or hasattr(x, "toarray"):
@@ -50,7 +50,7 @@ class OneExampleInput(DataInput):
                 x, columns = self._from_dict(x, grow)
         elif kernel.takes != "vectors":
             return self._heavy_row(kernel, x, grow)
-        row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy: the caller's stays the caller's
+        row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy, so that the caller may change x later
         d = self.n_features_in_ if columns is None else len(columns)
         if row.shape != (1, d):
             raise ShapeError(
@@ -71,7 +71,7 @@ class OneExampleInput(DataInput):
         return rows
 
     def _heavy_row(self, kernel: Kernel, x: Any, learn: bool) -> Rows:
-        """One CSR row or object, by the door of blocks."""
+        """One CSR row or object, checked by the slower checks of whole data sets."""
         rows = prepare(kernel, self._as_batch(x))
         if isinstance(rows, VectorRows):
             if (len(rows), rows.n_features) != (1, self.n_features_in_):
@@ -85,9 +85,9 @@ class OneExampleInput(DataInput):
         return rows
 
     def _from_dict(self, x: dict[Any, Any], grow: bool) -> tuple[NDArray[np.float64], dict[Any, int] | None]:
-        """{feature: value} as a vector, and the columns that it needs where there are to be more of them.
+        """{feature: value} as a vector, and the extended table of columns if the example brings new features.
 
-        A new feature gets a column where it is to be learned, else it is ignored.
+        With `grow` a new feature gets a column; without, it is ignored. The table is None if nothing changes.
         """
         columns = self._columns_by_name()
         new = [name for name in x if name not in columns]
@@ -99,6 +99,7 @@ class OneExampleInput(DataInput):
         return _vector(x, columns, self._name), columns
 
     def _columns_by_name(self) -> dict[Any, int]:
+        """The column of each feature by its name, from earlier dicts or from a data frame."""
         columns: dict[Any, int] | None = self.__dict__.get("_columns")
         if columns is None:
             if not hasattr(self, "feature_names_in_"):
@@ -111,6 +112,7 @@ class OneExampleInput(DataInput):
 
 
 def _vector(x: dict[Any, Any], columns: dict[Any, int], who: str) -> NDArray[np.float64]:
+    """{feature: value} as a vector, 0 where a feature is missing."""
     vector = np.zeros(len(columns))
     for name, value in x.items():
         try:

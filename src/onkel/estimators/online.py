@@ -1,7 +1,7 @@
 """Online estimators: `fit` for a data set, `partial_fit` for a chunk, `learn_one` for an example; and predicting.
 
-All three feed one learner (`onkel.learners.learner`). An estimator makes the learner and says how its scores predict;
-everything else is here.
+All three feed one learner (`onkel.learners.learner`). A subclass makes the learner and says which function of it
+predicts; everything else is here.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from onkel.estimators.base import left_as_it_was
 from onkel.estimators.input import KernelInput, are_labels
 from onkel.estimators.one_example import OneExampleInput
 from onkel.estimators.progress import progress_bar
+from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, check_labels, class_weights
 from onkel.gram import check_gram
 from onkel.kernels import Kernel, Precomputed
@@ -45,7 +46,7 @@ class OnlineEstimator(OneExampleInput, Snapshots):
     verbose: int
 
     def _run_epochs(self, run: Epochs, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
-        """The epochs of a fit over n rows; gives back the Ctrl-C that ended them."""
+        """Runs the epochs of a fit over n rows; returns the Ctrl-C that ended them, if any."""
         with progress_bar(self._name, self.max_iter * n, self.verbose) as progress:
             self.n_iter_, self.converged_, interrupted = run_epochs(
                 run,
@@ -59,14 +60,14 @@ class OnlineEstimator(OneExampleInput, Snapshots):
 
 
 class OnlineKernelInput(KernelInput, OnlineEstimator):
-    """An online estimator with a kernel of the user's."""
+    """The base of the online estimators whose kernel is a parameter."""
 
     def _resolve(self, rows: Rows) -> Kernel:
         kernel = super()._resolve(rows)
         self._is_psd = kernel.is_psd
         if isinstance(rows, GramRows):
             examined = check_gram(rows, self._name)
-            if isinstance(kernel, Precomputed):  # of a kernel made of it, such as −K, it says nothing
+            if isinstance(kernel, Precomputed):  # K says nothing about a kernel derived from it, such as −K
                 self._is_psd = examined
         self._admit(rows)
         return kernel
@@ -77,37 +78,38 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     class_weight: Any
 
-    # ---------------------------------------------------------------- what a subclass gives
+    # ---------------------------------------------------------------- for subclasses to define
 
     @abstractmethod
     def _new_learner(self, rows: Rows, n_outputs: int) -> Any:
-        """A learner that has seen nothing; `rows` are the first data."""
+        """A new learner; `rows` are the first data, from which gamma is resolved."""
 
     @abstractmethod
     def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Any:
-        """Epochs over `rows`: an object with ``run(order, progress) -> mistakes`` and ``learner()``."""
+        """The epochs of a new fit: an `onkel.learners.epochs.Epochs` that also has ``learner()``."""
 
     @abstractmethod
     def _output_scores(self, X: Any) -> NDArray[np.float64]:
-        """(n, outputs) by what predicts."""
+        """The scores of the rows of X, shape (n, outputs), outputs in the learner's order."""
 
     @abstractmethod
     def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
-        """(1, outputs) by what predicts, fast."""
+        """The same for one row, shape (1, outputs), in a few microseconds."""
 
     def _check_params(self) -> None:
         """Refuses parameters that cannot be used."""
         check_integer(self.max_iter, "max_iter", self._name, at_least=1)
 
     def _after_fit(self, run: Any, y: NDArray, interrupted: bool) -> None:
-        """What is left to do after the epochs of a new fit."""
+        """Called after the epochs of a new fit; warns or certifies where a subclass wants to."""
 
     # ---------------------------------------------------------------- learning
 
+    @shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learns from all data, in up to `max_iter` epochs; stops after one without a mistake.
+        """Learns from a data set in up to `max_iter` epochs; stops after an epoch without an update.
 
-        On Ctrl-C the mistakes so far are kept, the model is usable, and KeyboardInterrupt goes on.
+        <X, y (labels), sample_weight, new fit, returns, stopped>
         """
         with left_as_it_was(self):
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
@@ -138,7 +140,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         random = check_random_state(self.random_state)
         run = self._new_run(rows, targets, weights, row_ids)
         interrupted = self._run_epochs(run, len(rows), random, "mistakes")
-        self._draw = random.uniform()  # of the random hypothesis
+        self._draw = random.uniform()  # for KernelPerceptron's "random" hypothesis
         self._learner = run.learner()
         self._after_fit(run, y, interrupted is not None)
         return interrupted
@@ -164,11 +166,14 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
                 self._learner.end_epoch()
         return None
 
+    @shared_docs
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from more examples, in their order, once.
+        """Learns from a chunk of further examples, each once, in their order.
 
-        With `classes` in the first call every class is known from the start; without, they may come
-        late, and a late class's output starts at its first example.
+        <X (chunk), y (chunk)>
+        classes : all labels that will ever come; in the first call, later calls may repeat it. None (default): classes
+            may turn up late, and the output of a late class starts at its first example.
+        <sample_weight, returns, stopped (chunk)>
         """
         with left_as_it_was(self):
             first = not hasattr(self, "_learner")
@@ -197,6 +202,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return self
 
     def _begin(self, rows: Rows, classes: Any) -> None:
+        """Makes the learner of a new stream; `rows` are its first examples."""
         known = None if classes is None else np.unique(np.asarray(classes))
         if known is not None and len(known) < 2:
             raise InputError(f"{self._name}: classes must name at least two classes; got {known.tolist()}.")
@@ -207,7 +213,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self.n_iter_, self.converged_ = 1, False
 
     def _take(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray) -> None:
-        """A chunk with its labels; nothing has changed when one of them is refused."""
+        """Learns from a chunk with its labels; if an example is refused, nothing has changed."""
         labels = self._labels.copy()
         known = len(labels.found)
         index = labels.index(y, self._name)
@@ -217,15 +223,19 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             if output_map is not None:
                 self._learner.change_outputs(output_map)
             self._learner.learn(rows, labels.targets(index, known), weights, row_ids)
-        except Exception:  # not KeyboardInterrupt: what was learned until then stays
+        except Exception:  # on KeyboardInterrupt, what has been learned stays
             self._learner.rollback(before)
             raise
         finally:
             if self._learner.n_outputs == labels.n_outputs:
                 self._labels, self.classes_ = labels, labels.classes
 
+    @shared_docs
     def learn_one(self, x: Any, y: Any) -> Self:
-        """Learns from one example: a vector, a dict {feature: value} (or one object), and its label."""
+        """Learns from one example.
+
+        <x, y (one label), returns>
+        """
         label = y.item() if isinstance(y, np.generic) else y
         if not hasattr(self, "_learner") or self._kernel_in().takes == "gram":
             self._refuse_many(label)
@@ -239,7 +249,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             self._refuse_many(label)
             targets = np.asarray([y])
             check_classification_targets(targets)
-            self._labels.copy().index(targets, self._name)  # refuses it before the learner grows
+            self._labels.copy().index(targets, self._name)  # refuses a bad label before the learner changes
             weights = self._weights(None, targets, balanced=False)
             row = self._light_row(x, grow=True)
             if weights[0] > 0:
@@ -252,7 +262,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             raise KindError(f"{self._name}: y must be one label; got {label!r}.")
 
     def _knows(self, label: Any) -> bool:
-        """Whether an example of the class was seen; a label that is no label is not known."""
+        """Whether an example of this class has been seen; False if the label cannot be hashed."""
         try:
             return label in self._labels.seen
         except TypeError:
@@ -261,18 +271,21 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- predicting
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores: (n,) of two classes, positive for classes_[1]; otherwise (n, classes)."""
+        """The scores of the rows of X: shape (n,) for two classes, positive for classes_[1]; else (n, classes)."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray:
-        """The class of the largest score; of two classes, classes_[1] where the score is ≥ 0."""
+        """The label of each row of X, shape (n,): the class with the largest score.
+
+        With two classes, classes_[1] if the score is ≥ 0. A class of which no example was seen is never predicted.
+        """
         best = self._best(self._scores(X))
         chosen: NDArray = self.classes_[best]
         return chosen
 
     def predict_one(self, x: Any) -> Any:
-        """The class of one example, or None before any learning."""
+        """The label of one example x, a vector, dict, CSR row or object; None before any learning."""
         if not hasattr(self, "_learner"):
             return None
         scores, labels = self._output_scores_one(self._light_row(x)), self._labels
@@ -283,7 +296,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return label.item() if isinstance(label, np.generic) else label
 
     def _best(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The chosen class of each row; a class that was never seen is never chosen."""
+        """The index of the predicted class of each row; a class without an example so far is never predicted."""
         if len(self.classes_) == 1:
             return np.zeros(len(scores), dtype=np.intp)
         all_seen = len(self._labels.seen) == len(self.classes_)
@@ -293,7 +306,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         check_is_fitted(self, "_learner")
         return self._labels.out(self._output_scores(self._enter_to_predict(X)))
 
-    # ---------------------------------------------------------------- the door
+    # ---------------------------------------------------------------- input validation
 
     def _enter_labelled(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
         self._check_params()
@@ -303,7 +316,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return rows, labels
 
     def _weights(self, sample_weight: Any, y: NDArray, *, balanced: bool) -> NDArray[np.float64]:
-        """What scales each example's step: sample weight times class weight."""
+        """The weight of each example: sample weight times class weight."""
         weights = self._sample_weights(sample_weight, len(y))
         if self.class_weight is not None:
             weights *= class_weights(self.class_weight, y, weights > 0, self._name, balanced=balanced)
@@ -311,10 +324,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
 
 class OnlineRegressor(OnlineEstimator):
-    """The base of the regressors; not for use by itself.
-
-    A subclass gives ``_new_learner(rows, outputs)`` and ``_output_scores(X)``, ``_output_scores_one(row)``.
-    """
+    """The base of the regressors and of novelty detection, which learn one output; not for use by itself."""
 
     _targets: Literal["numbers", "none"] = "numbers"
 
@@ -324,22 +334,23 @@ class OnlineRegressor(OnlineEstimator):
 
     @abstractmethod
     def _new_learner(self, rows: Rows, n_outputs: int) -> Any:
-        """A learner that has seen nothing; `rows` are the first data."""
+        """A new learner; `rows` are the first data, from which gamma is resolved."""
 
     @abstractmethod
     def _output_scores(self, X: Any) -> NDArray[np.float64]:
-        """(n, 1)."""
+        """The scores of the rows of X, shape (n, 1)."""
 
     @abstractmethod
     def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
-        """(1, 1), fast."""
+        """The same for one row, shape (1, 1), in a few microseconds."""
 
     # ---------------------------------------------------------------- learning
 
+    @shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learns from all data, in up to `max_iter` epochs; stops after one without an update.
+        """Learns from a data set in up to `max_iter` epochs; stops after an epoch without an update.
 
-        On Ctrl-C what was learned so far is kept, the model is usable, and KeyboardInterrupt goes on.
+        <X, y (numbers), sample_weight, new fit, returns, stopped>
         """
         with left_as_it_was(self):
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
@@ -354,8 +365,14 @@ class OnlineRegressor(OnlineEstimator):
             raise interrupted
         return self
 
+    @shared_docs
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from more examples, in their order, once."""
+        """Learns from a chunk of further examples, each once, in their order.
+
+        <X (chunk)>
+        y : shape (n,), the target numbers; novelty detection ignores it.
+        <sample_weight, returns, stopped (chunk)>
+        """
         with left_as_it_was(self):
             first = not hasattr(self, "_learner")
             rows, y, weights, present, given = self._enter_all(X, y, sample_weight, reset=first, whole=False)
@@ -378,7 +395,7 @@ class OnlineRegressor(OnlineEstimator):
     def _enter_all(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool
     ) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], int]:
-        """Rows, targets (n, 1) and weights of the examples with a weight, which these are, and of how many."""
+        """Rows, targets (n, 1), weights and positions of the examples with a positive weight; the length of X."""
         self._check_params()
         rows, y = self._enter(X, y, reset=reset, whole=whole, targets=self._targets)
         weights = self._sample_weights(sample_weight, len(rows))
@@ -393,8 +410,12 @@ class OnlineRegressor(OnlineEstimator):
         self._learner = self._new_learner(rows, 1)
         self.n_iter_, self.converged_ = 1, False
 
+    @shared_docs
     def learn_one(self, x: Any, y: Any = None) -> Self:
-        """Learns from one example: a vector, a dict {feature: value} (or one object), and its number."""
+        """Learns from one example.
+
+        <x, y (one number), returns>
+        """
         if self._targets == "none":
             y = 1.0
         elif not isinstance(y, number_types.Real):
@@ -417,11 +438,11 @@ class OnlineRegressor(OnlineEstimator):
         return self._output_scores(self._enter_to_predict(X))[:, 0]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """f(x) of each row."""
+        """The prediction f(x) for each row of X, shape (n,)."""
         return self._scores(X)
 
     def predict_one(self, x: Any) -> float | None:
-        """f(x) of one example, or None before any learning."""
+        """The prediction f(x) for one example x, a vector, dict, CSR row or object; None before any learning."""
         if not hasattr(self, "_learner"):
             return None
         return float(self._output_scores_one(self._light_row(x))[0, 0])

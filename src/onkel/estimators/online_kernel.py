@@ -1,4 +1,4 @@
-"""What the learners in bounded memory share: what they tell of themselves, and their certificates."""
+"""What the online kernel estimators share, except the kernel perceptron: their attributes and their certificates."""
 
 from __future__ import annotations
 
@@ -26,46 +26,48 @@ __all__ = ["OnlineKernelClassifier", "OnlineKernelEstimator", "one_of"]
 
 
 class OnlineKernelEstimator(OnlineKernelInput):
-    """What every learner in bounded memory tells of itself; a mixin."""
+    """The attributes of an estimator whose learner has a support and keeps only the last updates; a mixin."""
 
     _learner: Any
     random_state: Any
 
     def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Machines' columns as the user knows them."""
+        """Columns in the learner's order of outputs → columns in the order of `decision_function`."""
         return coef
 
     def _check_budget(self, budget: Any, *, none: bool) -> None:
+        """Refuses a budget that is not a whole number ≥ 1; with `none`, None is allowed, too."""
         if budget is not None or not none:
             check_integer(budget, "budget", self._name, at_least=1)
 
     def _seed(self) -> int:
+        """A seed for the learner's own random numbers."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     @property
     def n_updates_(self) -> int:
-        """Steps of all outputs."""
+        """The number of updates, summed over the outputs."""
         check_is_fitted(self, "_learner")
         return int(self._learner.counts[1])
 
     @property
     def n_rounds_(self) -> int:
-        """Examples seen, epochs counted."""
+        """The number of examples that were learned from; an example counts once in each epoch."""
         check_is_fitted(self, "_learner")
         return int(self._learner.rounds)
 
     @property
     def mistakes_(self) -> NDArray[Any]:
-        """The last updates: round, row, class (output) and step; older ones are only counted."""
+        """The last 1000 updates, with the fields round, row, class and step; earlier ones are only counted."""
         check_is_fitted(self, "_learner")
         entries: NDArray[Any] = self._learner.ledger.entries.copy()
         return entries
 
     @property
     def support_(self) -> NDArray[np.int64]:
-        """Which rows of the data the support vectors are, in the order in which they entered.
+        """The row numbers of the support vectors, in the order in which they entered, shape (m,).
 
-        Under a budget a row that was learned twice may be in it twice; without one it is where it first came.
+        Under a budget, a row that was learned twice may be in the support twice; without one it keeps its first place.
         """
         check_is_fitted(self, "_learner")
         found: NDArray[np.int64] = self._learner.support()[2].copy()
@@ -73,26 +75,28 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     @property
     def support_vectors_(self) -> Any:
+        """The support vectors, in the order of `support_`."""
         return support_data(self._expansion().support)
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
-        """Weights of the support vectors, shape (outputs, support vectors)."""
+        """The coefficients of the support vectors, shape (outputs, m)."""
         return np.ascontiguousarray(self._out(self._expansion().coef).T)
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
+        """The intercept b of each output, shape (outputs,)."""
         return np.array(self._out(self._expansion().intercept[None, :])[0])
 
     @property
     def model_(self) -> Expansion:
-        """What was learned, as a frozen model with one output per output as in `decision_function`."""
+        """What has been learned, as a frozen model whose outputs are the columns of `decision_function`."""
         model = self._expansion()
         out = self._out(model.coef)
         return Expansion(model.kernel, model.support, model.rows, out, self.intercept_)
 
     def _expansion(self) -> Expansion:
-        """The model with the learner's own outputs, made once for a state of the learner."""
+        """The model with the outputs in the learner's order; cached until the learner changes."""
         check_is_fitted(self, "_learner")
         learner = self._learner
         if learner.model is None or learner.model[0] != learner.rounds:
@@ -116,12 +120,12 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
 
 class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
-    """A classifier in bounded memory; not for use by itself.
+    """The base of the online kernel classifiers, except the kernel perceptron; not for use by itself.
 
-    A subclass says in `_theorem` which theorem there is on its mistakes, or why there is none.
+    A subclass says in `_theorem` which theorem bounds its mistakes, or why none does.
     """
 
-    _hard: bool = True  # whether it learns until no example is wrong, which equal rows with different labels prevent
+    _hard: bool = True  # learns until no example is wrong: `fit` then warns of equal rows with different labels
 
     def _after_fit(self, run: StreamedEpochs, y: NDArray, interrupted: bool) -> None:
         if self._hard and self.max_iter > 1 and not self.converged_ and not interrupted:
@@ -129,14 +133,14 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
 
     @abstractmethod
     def _theorem(self, radius_sq: float) -> Theorem | str:
-        """The theorem on the mistakes where k(x, x) ≤ radius_sq and all weights are 1, or why there is none."""
+        """The theorem on the mistakes if k(x, x) ≤ radius_sq and all weights are 1; or, in words, why there is none."""
 
     def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._labels.out(coef)
 
     @property
     def n_mistakes_(self) -> int:
-        """Examples that a output got wrong, y f ≤ 0, summed over the outputs."""
+        """How many examples had y f(x) ≤ 0 just before they were learned from, summed over the outputs."""
         check_is_fitted(self, "_learner")
         return int(self._learner.counts[0])
 
@@ -155,14 +159,14 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
         if interrupted is None:
             try:
                 self._certified = self._certify(rows, y, weights, row_ids)
-            except KeyboardInterrupt as stop:  # what was learned stays
+            except KeyboardInterrupt as stop:  # the model is complete; only its certificate is missing
                 interrupted = stop
         return interrupted
 
     def _certify(
         self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
     ) -> tuple[int, Certificate] | None:
-        """The mistakes of a fit against the theorem, if there is one, with what was learned as the comparator."""
+        """n_rounds_ and the certificate of a fit, with the model as the comparator; None without a theorem."""
         radius_sq = float(self.kernel_._diag(rows).max())
         theorem = self._theorem(radius_sq)
         if isinstance(theorem, str):
@@ -183,7 +187,7 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
 
     @property
     def certificate_(self) -> Certificate:
-        """After `fit` the mistakes of all outputs against the theorem; where there is none, why."""
+        """The mistakes of the last `fit` and the theorem's bound on them; or, as its `reason`, why there is none."""
         check_is_fitted(self, "_learner")
         theorem = self._theorem(1.0)
         if isinstance(theorem, str):
@@ -199,11 +203,12 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
 
     @property
     def mistakes_(self) -> NDArray[Any]:
-        """The last updates: round, row, class (index of the output in `classes_`) and step; older ones are counted."""
+        """The last 1000 updates, with the fields round, row, class (the index in `classes_`) and step."""
         entries = super().mistakes_
         return self._labels.report(entries)
 
 
 def one_of(value: Any, name: str, allowed: Any, who: str) -> None:
+    """Refuses a parameter whose value is not one of the allowed ones."""
     if value not in allowed:
         raise ParameterError(f"{who}: {name} must be one of {', '.join(allowed)}; got {value!r}.")

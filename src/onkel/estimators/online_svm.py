@@ -1,4 +1,4 @@
-"""The support vector machine that learns online: LASVM."""
+"""LASVM, the support vector machine that learns online."""
 
 from __future__ import annotations
 
@@ -12,49 +12,55 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.checks import check_number
 from onkel.errors import warn
 from onkel.estimators.online_kernel import OnlineKernelClassifier
+from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels.rows import Rows
 from onkel.learners.lasvm import LasvmLearner
 
 __all__ = ["OnlineSVC"]
 
 
+@shared_docs
 class OnlineSVC(OnlineKernelClassifier):
-    """A support vector machine that sees each example once, and comes close to one that sees all at once.
+    """A support vector machine that sees each example once and comes close to one that sees all the data at once.
 
-    It keeps the examples that may be support vectors, with min ½ αᵀKα − yᵀα under Σα = 0 and
-    α_s between 0 and C y_s over them, f(x) = Σ α_s k(s, x) + b. A new example makes one step with the
-    partner that it violates the optimum with most, then the pair of all that does so most makes one, and
-    examples that will stay at α = 0 go. `finish` makes such steps until none is left. With more than two
-    classes one output for each against the rest.
+    It keeps the examples that may become support vectors, and minimises ½ αᵀKα − yᵀα over them, under Σα = 0 and with
+    each α_s between 0 and C y_s; f(x) = Σ α_s k(s, x) + b. A new example makes one step together with the kept example
+    with which it violates the conditions of the optimum most (PROCESS). Then the pair of kept examples that violates
+    them most makes one, and examples that will stay at α = 0 are dropped (REPROCESS). `finish` repeats such steps until
+    no pair violates the conditions by more than `tol`. With more than two classes there is one binary classifier per
+    class (one-vs-rest).
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in `KernelPerceptron`.
-    C : > 0, the most that an example can weigh; times its weight.
-    tol : > 0, a pair that violates the optimum by no more is left as it is.
-    max_iter : ≥ 1, passes of `fit` over the data: one comes within about a percent of the objective of all the
-        data, a few more reach it.
-    finish_fit : end `fit` by `finish`.
-    cache_size : > 0, megabytes of kernel values that are held to be used again; a few rows whatever it says.
-    shuffle : a new order of the rows in each pass of `fit`.
-    random_state : seed of these orders.
-    class_weight : {class: weight}, or "balanced" (in `fit`).
-    warm_start : a second `fit` goes on from what was learned.
-    verbose : 1 for a progress bar on stderr.
+    <kernel>
+    C : > 0, default 1, the cost of an error and the bound of |α|. Weights multiply it.
+    <gamma, degree, coef0>
+    tol : > 0, default 1e-3: a pair that violates the conditions of the optimum by no more makes no step.
+    max_iter : ≥ 1, default 1, the most passes of `fit` over the data. One pass comes within about one per cent of the
+        objective on all the data; a few more reach it.
+    finish_fit : True (default): `fit` ends with `finish`; False: it does not.
+    cache_size : > 0, default 200, the MB of kernel values that are kept for reuse; a few rows are always kept.
+    <shuffle, random_state, class_weight (C), warm_start, verbose>
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_, gamma_, kernel_, n_iter_, converged_, support_vectors_,
-    dual_coef_, intercept_, model_, mistakes_, n_updates_, n_rounds_ : as in `Forgetron`.
-    n_mistakes_ : examples that a output got wrong before it learned from them, y f ≤ 0, summed over the outputs.
-    support_ : which rows of the data the support vectors are, in the order of the rows.
-    n_kept_ : examples that are kept; those at α = 0 are no support vectors yet.
-    objective_ : ½ αᵀKα − yᵀα of each output.
-    dual_gap_ : how much smaller it can get at most on what is kept.
-    certificate_ : says why there is none.
+    <classes_>
+    support_ : shape (m,), the numbers of the rows that are support vectors (α ≠ 0), in ascending order. Rows are
+        numbered from 0, on through all calls since the last new `fit`.
+    <support_vectors_, dual_coef_, intercept_ (learned), model_>
+    n_kept_ : the number of kept examples; those at α = 0 are not support vectors yet.
+    objective_ : shape (outputs,), the dual objective ½ αᵀKα − yᵀα on the kept examples.
+    dual_gap_ : shape (outputs,), by how much the objective may exceed its minimum over the kept examples, at most.
+    <n_mistakes_>
+    n_updates_ : how many examples made a step when they came (PROCESS), summed over the outputs and over all calls
+        since the last new `fit`.
+    <n_rounds_, mistakes_, certificate_ (none)>
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: an example takes a kernel value per kept example, and the two steps a pass over their gradients. Memory:
-    what is kept, about the support vectors of the output on all the data.
+    <streams>
+
+    Cost: an example takes one kernel value per kept example, and two passes over the gradients. Memory is the kept
+    examples, about as many as the support vectors of the machine on all the data, and `cache_size`.
 
     >>> from onkel import OnlineSVC
     >>> clf = OnlineSVC("linear", shuffle=False).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
@@ -114,9 +120,11 @@ class OnlineSVC(OnlineKernelClassifier):
     # ---------------------------------------------------------------- the end of a fit
 
     def finish(self) -> Self:
-        """Steps on what is kept until it is optimal to within `tol`: the support vector machine on these examples.
+        """Makes further steps on the kept examples until they are optimal to within `tol`; returns the estimator.
 
-        On Ctrl-C the steps so far are kept.
+        The result is the support vector machine of the kept examples. `fit` calls this unless finish_fit=False; after
+        `partial_fit` and `learn_one` call it before you predict. It warns if it gives up before the optimum. On Ctrl-C
+        the steps made so far are kept, and KeyboardInterrupt is raised.
         """
         check_is_fitted(self, "_learner")
         if not self._learner.finish():
@@ -138,6 +146,7 @@ class OnlineSVC(OnlineKernelClassifier):
         return super()._epochs_more(rows, y, weights, row_ids) or self._finished()
 
     def _finished(self) -> KeyboardInterrupt | None:
+        """Calls `finish` at the end of a fit if the user wants it; returns the Ctrl-C that ended it."""
         try:
             if self.finish_fit:
                 self.finish()
@@ -145,25 +154,26 @@ class OnlineSVC(OnlineKernelClassifier):
             return stop
         return None
 
-    # ---------------------------------------------------------------- what was learned
+    # ---------------------------------------------------------------- the solution
 
     @property
     def n_kept_(self) -> int:
-        """Examples that are kept."""
+        """The number of kept examples."""
         check_is_fitted(self, "_learner")
         return len(self._learner)
 
     @property
     def objective_(self) -> NDArray[np.float64]:
-        """½ αᵀKα − yᵀα of each output, of `classes_` in order."""
+        """The dual objective ½ αᵀKα − yᵀα of each output on the kept examples, shape (outputs,)."""
         check_is_fitted(self, "_learner")
         return self._in_class_order(self._learner.objective())
 
     @property
     def dual_gap_(self) -> NDArray[np.float64]:
-        """How much smaller the objective of each output can get at most on what is kept."""
+        """By how much each objective may exceed its minimum over the kept examples, at most, shape (outputs,)."""
         check_is_fitted(self, "_learner")
         return self._in_class_order(self._learner.gap())
 
     def _in_class_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the outputs, from the learner's order to that of `classes_`."""
         return values if self._labels.n_outputs == 1 else values[self._labels.order]

@@ -1,4 +1,4 @@
-"""Passive-aggressive learners: no step where an example is well predicted, else the least one that makes it so."""
+"""Passive-aggressive learners: no step if an example is predicted well enough, else the smallest that makes it so."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from onkel.bounds.theorems import Theorem, pa_theorem
 from onkel.checks import check_number
 from onkel.estimators.online import OnlineRegressor
 from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator, one_of
+from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import BudgetedLearner
@@ -20,29 +21,46 @@ __all__ = ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
 Variant = Literal["PA", "PA-I", "PA-II"]
 
 
+@shared_docs
 class PassiveAggressiveClassifier(OnlineKernelClassifier):
-    """Passive where an example has a margin of 1, else the least step that gives it one.
+    """A learner with a margin: passive if y f(x) ≥ 1, else it takes the smallest step that makes it so.
 
-    f ← f + τ y k(x, ·) with the loss l = max(0, 1 − y f(x)): τ = l/k(x, x) (PA), min(C, l/k(x, x)) (PA-I),
-    l/(k(x, x) + 1/(2C)) (PA-II). Over budget the example takes the place of the support vector whose
-    loss it makes good best (BPA-S). With more than two classes one output for each against the rest, on
-    one support.
+    f ← f + τ y k(x, ·), with the loss l = max(0, 1 − y f(x)) and the step
+
+        PA       τ = l / k(x, x)
+        PA-I     τ = min(C, l / k(x, x))
+        PA-II    τ = l / (k(x, x) + 1/(2C))
+
+    If the budget is full, the new example replaces the support vector whose removal, compensated by the new one's
+    weight, changes f least in norm (BPA-S). With more than two classes there is one binary classifier per class
+    (one-vs-rest); all of them share one support.
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in `KernelPerceptron`.
-    variant : "PA", "PA-I" or "PA-II".
-    C : > 0, how aggressive PA-I and PA-II may be; a weight scales it.
-    budget : ≥ 1, support vectors at most, for all classes together; None for no limit.
-    max_iter, shuffle, random_state, class_weight, warm_start, verbose : as in `Forgetron`.
+    <kernel, gamma, degree, coef0>
+    variant : "PA", "PA-I" (default) or "PA-II", the step. PA always ends the loss, even on a wrong label; PA-I and
+        PA-II limit the influence of a single example and so tolerate noise.
+    C : > 0, default 1, how far a step of PA-I or PA-II may go; the larger, the nearer they are to PA.
+    budget : ≥ 1, the most support vectors, for all classes together; None (default): no limit.
+    max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without an update.
+    <shuffle, random_state, class_weight (PA), warm_start, verbose>
 
     Attributes
     ----------
-    As in `Forgetron`, without `shrink_` and `forgotten_`. `n_updates_` counts the losses, `n_mistakes_` y f ≤ 0.
-    certificate_ : after `fit`, the mistakes against the theorem (`onkel.bounds`): no budget and weights of 1 only, for
-        "PA" where what was learned separates the rows.
+    <classes_, support_, support_vectors_, dual_coef_, intercept_, model_>
+    <n_mistakes_>
+    n_updates_ : how many examples had a loss, y f(x) < 1, and were learned from, summed over the outputs and over all
+        calls since the last new `fit`.
+    <n_rounds_, mistakes_>
+    certificate_ : after `fit`, the number of mistakes and the bound of the variant's theorem on it, with what was
+        learned as the comparator. Without a bound if there is a budget, if a weight is not 1, if the kernel is not
+        known to be positive semi-definite, or, for "PA", if what was learned does not separate the rows. Not available
+        after online learning, since the examples are not kept.
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: an example takes a kernel value per support vector; the certificate as many as one epoch.
+    <streams>
+
+    Cost: an example takes one kernel value per support vector; the certificate takes as many as one epoch.
 
     >>> from onkel import PassiveAggressiveClassifier
     >>> clf = PassiveAggressiveClassifier("linear", shuffle=False, max_iter=1)
@@ -105,29 +123,42 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
         return pa_theorem(self.variant, float(self.C), radius_sq)
 
 
+@shared_docs
 class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRegressor):  # type: ignore[misc]
-    """Passive where an example is predicted within ε, else the least step that brings it there.
+    """Regression that is passive if the error is at most ε, else takes the smallest step that makes it so.
 
-    f ← f + τ sign(y − f(x)) k(x, ·) with the loss l = max(0, |y − f(x)| − ε) and the τ of
-    `PassiveAggressiveClassifier`; so is the budget.
+    f ← f + τ sign(y − f(x)) k(x, ·), with the loss l = max(0, |y − f(x)| − ε) and the step
+
+        PA       τ = l / k(x, x)
+        PA-I     τ = min(C, l / k(x, x))
+        PA-II    τ = l / (k(x, x) + 1/(2C))
+
+    If the budget is full, the new example replaces the support vector whose removal, compensated by the new one's
+    weight, changes f least in norm (BPA-S).
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in `KernelPerceptron`.
-    variant : "PA", "PA-I" or "PA-II".
-    C : > 0, how aggressive PA-I and PA-II may be; a weight scales it.
-    epsilon : ε ≥ 0, errors that do not matter.
-    budget : ≥ 1, support vectors at most; None for no limit.
-    max_iter : ≥ 1, epochs of `fit`; it stops earlier after one without an update.
-    shuffle, random_state, warm_start, verbose : as in `Forgetron`.
+    <kernel, gamma, degree, coef0>
+    variant : "PA", "PA-I" (default) or "PA-II", the step. PA always ends the loss, even on an outlier; PA-I and PA-II
+        limit the influence of a single example and so tolerate noise.
+    C : > 0, default 1, how far a step of PA-I or PA-II may go; the larger, the nearer they are to PA. A sample weight
+        multiplies C; plain PA ignores every weight except 0, which leaves the example out.
+    epsilon : ε ≥ 0, default 0.1, the size up to which an error does not matter.
+    budget : ≥ 1, the most support vectors; None (default): no limit.
+    max_iter : ≥ 1, default 20, the most epochs of `fit`, which stops earlier after an epoch without an update.
+    <shuffle, random_state, warm_start, verbose>
 
     Attributes
     ----------
-    support_, support_vectors_, dual_coef_, intercept_, model_ : what was learned.
-    n_updates_, n_rounds_, mistakes_ : updates; examples seen, epochs counted; the last updates.
-    kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_ : as usual.
+    <support_, support_vectors_, dual_coef_ (one output), intercept_, model_>
+    n_updates_ : how many examples had a loss, an error above ε, and were learned from, over all calls since the last
+        new `fit`.
+    <n_rounds_, mistakes_ (one output)>
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: an example takes a kernel value per support vector.
+    <streams (numbers)>
+
+    Cost: an example takes one kernel value per support vector.
 
     >>> from onkel import PassiveAggressiveRegressor
     >>> reg = PassiveAggressiveRegressor("linear", variant="PA", epsilon=0.0, shuffle=False, max_iter=1)
@@ -188,4 +219,5 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
 
 
 def _replacing(budget: int | None) -> policies.Policy:
+    """BPA-S under a budget; a growing support without one."""
     return policies.Grow() if budget is None else policies.ReplaceCheapest(budget)

@@ -1,9 +1,8 @@
 """Perceptrons: learners that add the examples they get wrong, and do nothing else.
 
-    v ← v + y φ(x)    where    y v·φ(x) ≤ 0
+    v ← v + y φ(x)    if    y v·φ(x) ≤ 0
 
-`KernelPerceptron` keeps v as the list of its mistakes and needs only kernel values; `Perceptron`
-keeps v itself.
+`KernelPerceptron` keeps v as the list of its mistakes and needs only kernel values; `Perceptron` keeps v itself.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from onkel.checks import check_number
 from onkel.errors import ParameterError
 from onkel.estimators.base import warn_of_conflicts
 from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
+from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.epochs import StreamedEpochs
@@ -39,73 +39,81 @@ HYPOTHESES = ("averaged", "voted", "last", "random", "best")
 
 
 class _WithLedger(OnlineClassifier):
-    """What every mistake-driven classifier tells of its mistakes."""
+    """A classifier that updates on mistakes only and keeps the ledger of all of them."""
 
     @property
     def mistakes_(self) -> NDArray[Any]:
-        """The ledger as the user knows the classes: a output's index is its class's."""
+        """The ledger of all mistakes in order; its field "class" is the index of the output in `classes_`."""
         check_is_fitted(self, "_learner")
         return self._labels.report(self._learner.ledger.entries)
 
     @property
     def n_mistakes_(self) -> int:
+        """The number of mistakes, summed over the outputs."""
         check_is_fitted(self, "_learner")
         return len(self._learner.ledger)
 
     @property
     def n_rounds_(self) -> int:
+        """The number of examples that were learned from; an example counts once in each epoch."""
         check_is_fitted(self, "_learner")
         return int(self._learner.rounds)
 
 
+@shared_docs
 class KernelPerceptron(OnlineKernelInput, _WithLedger):
-    """The perceptron in dual form: a count of mistakes per example is the whole model.
+    """The perceptron in dual form: the model is a count of mistakes for each example.
 
-    f(x) = Σᵢ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes on example i, y·f(x) ≤ 0; with more than
-    two classes one such output for each against the rest, all on the same kernel values. The last
-    guess decides what is a mistake; what predicts is a `hypothesis` made of all guesses v_k, each
-    weighted by m_k, the number of examples it was used on, the one it failed on included (Freund
-    and Schapire count from the example after; the two differ at the ends only).
+    f(x) = Σᵢ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes on example i, and a mistake is y f(x) ≤ 0. With more than two
+    classes there is one binary classifier per class (one-vs-rest); all of them share the kernel values.
+
+    While it learns, the current guess decides what is a mistake. To predict, it uses the `hypothesis`, which is made of
+    all guesses v_k of the run, each weighted by m_k, the number of examples on which it was used, including the one it
+    failed on. (Freund and Schapire start counting one example later, which matters for the first and last guess only.)
 
     Parameters
     ----------
-    kernel : "rbf", "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "histogram",
-        "precomputed", a function of two blocks of rows, or any Kernel, whose own parameters are then
-        ``kernel__gamma`` and the like.
-    gamma : > 0, or "scale" (1 / (d var X)), "auto" (1 / d), "median" (1 / median ‖x − z‖²), resolved by
-        the first call that brings data and kept in `gamma_`.
-    degree : of "poly".
-    coef0 : of "poly" and "sigmoid".
-    hypothesis : "averaged" Σ m_k v_k / m; "voted" Σ m_k sign(v_k·x) / m; "last"; "random", the guess
-        of a random round, drawn once; "best", the one that stood longest, ties to the earliest.
-    max_iter : ≥ 1, epochs of `fit`; it stops earlier after one without a mistake.
-    fit_intercept : learn on K + 1, a constant feature: b = Σ αᵢ yᵢ.
-    shuffle : visit the examples in a random order, a new one each epoch.
-    random_state : seed of the shuffling and of the random hypothesis.
-    class_weight : {class: weight} or "balanced" (not in partial_fit). A weight scales an example's step.
-    cache_size : ≥ 0, MB of kernel columns that `fit` may keep, so that a row that errs again costs no kernel
-        value; columns that are computed faster than memory gives them back are not kept.
-    warm_start : whether `fit` goes on from the last state.
-    verbose : 1 draws a progress bar on stderr.
+    <kernel, gamma, degree, coef0>
+    hypothesis : what predicts, with m = Σ m_k: "averaged" (default), Σ m_k v_k / m; "voted", Σ m_k sign(v_k·x) / m;
+        "last", the last guess; "random", the guess that was in use in a random round, drawn once; "best", the guess
+        that was used longest, and of several the earliest.
+    max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without a mistake.
+    fit_intercept : False (default): no intercept. True: learns with the kernel k + 1, that is, with one more feature
+        that is always 1; then b = Σ αᵢ yᵢ.
+    <shuffle>
+    random_state : None (default), an int or a RandomState: the seed of the shuffling and of the "random" hypothesis.
+        With None, two fits may differ.
+    <class_weight>
+    cache_size : ≥ 0, default 1000, the MB of kernel columns that `fit` may keep, so that another mistake on the same
+        row takes no new kernel values. Values that are computed faster than they are read from memory are not kept.
+    <warm_start, verbose>
 
     Attributes
     ----------
-    classes_ : the labels, sorted.
-    mistakes_ : the ledger: round (from 1), row, class (index of the output in `classes_`) and step of
-        every update, in order; each intermediate guess is a prefix of it.
-    n_mistakes_, n_rounds_ : updates of all outputs; examples seen, epochs counted.
-    mistake_counts_ : mistakes on each support vector, shape (outputs, support vectors).
-    support_, support_vectors_ : the rows that were ever got wrong.
-    dual_coef_, intercept_ : of the hypothesis, shape (outputs, support vectors) and (outputs,).
-    model_ : the hypothesis as a frozen model, with ``explain(x)``.
-    certificate_ : after `fit`, the mistakes against the theorem (`onkel.bounds`).
-    kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_ : as usual.
+    <classes_>
+    mistakes_ : the ledger of all mistakes in order, a structured array with the fields round (from 1), row, class (the
+        index of the output in `classes_`) and step. Every guess of the run is a prefix of it.
+    n_mistakes_ : the number of mistakes, summed over the outputs and over all calls since the last new `fit`.
+    <n_rounds_>
+    mistake_counts_ : shape (outputs, m), the number of mistakes on each support vector.
+    support_ : shape (m,), the numbers of the rows that were ever got wrong, in ascending order. Rows are numbered from
+        0, on through all calls since the last new `fit`.
+    <support_vectors_>
+    dual_coef_, intercept_ : shapes (outputs, m) and (outputs,), coefficients and b of the hypothesis; absent for
+        "voted". Two classes have one output, which is positive for classes_[1]; more classes have one output each.
+    coef_ : shape (outputs, features), the weight vector of the hypothesis; with a linear kernel only.
+    model_ : the hypothesis, as a frozen model that does not change when the estimator learns on: ``model_.scores(X)``
+        gives the scores, shape (n, outputs), and, except for "voted", ``model_.explain(x)`` lists the terms of one
+        score.
+    certificate_ : after `fit`, the number of mistakes and the bound of the perceptron's theorem on it, with the last
+        guess as the comparator. It has a bound after two complete epochs or more, so never with max_iter=1; then, and
+        after online learning, use ``onkel.bounds.certificate(estimator, X, y)``.
+    <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Learns one example at a time, too: `partial_fit`, `learn_one`, `predict_one`. Classes may turn up
-    late there: a late class's output starts at its first example.
+    <streams>
 
-    Cost: an epoch takes (new mistakes) × n kernel values and O(n · outputs) memory besides the data;
-    `learn_one` and `predict_one` one kernel value per support vector.
+    Cost: an epoch takes (new mistakes) × n kernel values and O(n · outputs) memory besides the data; `learn_one` and
+    `predict_one` take one kernel value per support vector.
 
     >>> from onkel import KernelPerceptron
     >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], ["same", "same", "other", "other"]
@@ -187,6 +195,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     @property
     def mistake_counts_(self) -> NDArray[np.int64]:
+        """The number of mistakes on each support vector, shape (outputs, m)."""
         check_is_fitted(self, "_learner")
         entries = self._learner.ledger.entries
         counts = np.zeros((len(self.support_), self._learner.n_outputs), dtype=np.int64)
@@ -195,22 +204,26 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     @property
     def support_(self) -> NDArray[np.int64]:
+        """The numbers of the rows that were ever got wrong, in ascending order, shape (m,)."""
         check_is_fitted(self, "_learner")
         found: NDArray[np.int64] = np.sort(self._learner.support.row_ids)
         return found
 
     @property
     def support_vectors_(self) -> Any:
+        """The support vectors, in the order of `support_`."""
         return support_data(self._ordered_support())
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
+        """The coefficients of the hypothesis, shape (outputs, m)."""
         coef = self._coef()
         coef = coef[np.argsort(self._learner.support.row_ids)]
         return np.ascontiguousarray(self._labels.out(coef).T)
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
+        """The intercept b of each output of the hypothesis, shape (outputs,)."""
         coef = self._coef()
         coef = self._labels.out(coef)
         found: NDArray[np.float64] = self._learner.bias * coef.sum(axis=0)
@@ -218,13 +231,14 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """v itself, shape (outputs, features), where the kernel is linear."""
+        """The weight vector of the hypothesis, shape (outputs, features); with a linear kernel only."""
         if getattr(self, "kernel_", None) is None or type(self.kernel_).__name__ != "Linear":
             raise AttributeError("coef_ is there only with a linear kernel")
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
 
     @property
     def certificate_(self) -> Certificate:
+        """The mistakes of the last `fit` and the theorem's bound on them; without a bound after a single epoch."""
         check_is_fitted(self, "_learner")
         if self._certificate is None or len(self._learner.ledger) != self._certificate.mistakes:
             raise AttributeError(
@@ -234,12 +248,12 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     @property
     def model_(self) -> Expansion | Vote:
-        """The hypothesis as a frozen model, one output per output as in `decision_function`."""
+        """The hypothesis as a frozen model whose outputs are the columns of `decision_function`."""
         model = self._output_model()
         labels = self._labels
         if isinstance(model, Vote):
             if labels.n_outputs == 1:
-                return model  # it already speaks for classes_[1]
+                return model  # its output is already positive for classes_[1]
             output, start = np.argsort(labels.order)[model.output], model.start[labels.order]
             return dataclasses.replace(model, output=output, start=start)
         return Expansion(model.kernel, model.support, model.rows, labels.out(model.coef), self.intercept_)
@@ -247,7 +261,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     # ---------------------------------------------------------------- hypotheses
 
     def _coef(self) -> NDArray[np.float64]:
-        """Coefficients (support vectors, outputs) of the hypothesis, in the learner's own order."""
+        """Coefficients (support vectors, outputs) of the hypothesis, in the order of the learner's support."""
         check_is_fitted(self, "_learner")
         learner: KernelPerceptronLearner = self._learner
         if self.hypothesis == "last":
@@ -267,7 +281,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         return support[np.argsort(self._learner.support.row_ids)]
 
     def _output_model(self) -> Expansion | Vote:
-        """The hypothesis with the learner's own outputs, made once for a state of the learner."""
+        """The hypothesis with the outputs in the learner's order; cached until the learner changes."""
         check_is_fitted(self, "_learner")
         learner: KernelPerceptronLearner = self._learner
         key = (len(learner.ledger), learner.rounds, self.hypothesis)
@@ -285,7 +299,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         entries = learner.ledger.entries
         start, weight = vote_weights(entries["round"], entries["class"], learner.n_outputs, learner.rounds)
         place = np.searchsorted(rows, entries["row"])
-        # a vote at 0 is for +1, so that a single output must already speak for classes_[1]
+        # a score of 0 votes for +1, so a single output must have its sign here: +1 means classes_[1]
         output, step = entries["class"].copy(), entries["step"] * self._labels.sign
         return Vote(learner.kernel, support, rows, place, output, step, weight, start, learner.bias)
 
@@ -301,30 +315,36 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         return self._output_scores(row)
 
 
+@shared_docs
 class Perceptron(_WithLedger):
-    """The perceptron: v ← v + η y x whenever y (v·x + b) ≤ 0.
+    """The linear perceptron: v ← v + η y x and b ← b + η y whenever y (v·x + b) ≤ 0.
 
-    With more than two classes one such output for each against the rest. It makes the mistakes of
-    ``KernelPerceptron(kernel="linear")``, update for update, in O(d) memory.
+    With more than two classes there is one binary classifier per class (one-vs-rest). Without the intercept it makes
+    the same mistakes as ``KernelPerceptron(kernel="linear")``, update for update, in O(d) memory.
 
     Parameters
     ----------
-    learning_rate : η > 0. From v = 0 it only scales v, unless an example's weight says otherwise.
-    hypothesis : "last", or "averaged", the mean of all guesses weighted by how long each stood.
-    fit_intercept : learn b as well, a constant feature.
-    max_iter : ≥ 1, epochs of `fit`; it stops earlier after one without a mistake.
-    shuffle : visit the examples in a random order, a new one each epoch.
-    random_state : seed of the shuffling.
-    class_weight : {class: weight} or "balanced" (not in partial_fit). A weight scales an example's step.
-    warm_start : whether `fit` goes on from the last state.
-    verbose : 1 draws a progress bar on stderr.
+    learning_rate : η > 0, default 1. Since v starts at 0, η only multiplies v and b; it does not change the
+        predictions.
+    hypothesis : what predicts: "last" (default), the current v; or "averaged", the mean of all v of the run, each
+        weighted by the number of examples on which it was used.
+    fit_intercept : True (default): learns b as well, as the weight of a feature that is always 1; False: b = 0.
+    max_iter : ≥ 1, default 100, the most epochs of `fit`, which stops earlier after an epoch without a mistake.
+    <shuffle, random_state, class_weight, warm_start, verbose>
 
     Attributes
     ----------
-    coef_, intercept_ : of the hypothesis, shape (outputs, features) and (outputs,).
-    mistakes_, n_mistakes_, n_rounds_, classes_, n_iter_, converged_ : as in `KernelPerceptron`.
+    <classes_>
+    coef_, intercept_ : shapes (outputs, features) and (outputs,), v and b of the hypothesis. Two classes have one
+        output, which is positive for classes_[1]; more classes have one output each, in the order of `classes_`.
+    mistakes_ : the ledger of all mistakes in order, a structured array with the fields round (from 1), row (numbered
+        from 0, on through all calls since the last new `fit`), class (the index of the output in `classes_`) and step.
+    n_mistakes_ : the number of mistakes, summed over the outputs and over all calls since the last new `fit`.
+    <n_rounds_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
-    Cost: outputs × non-zeros multiply-adds an example.
+    <streams>
+
+    Cost: an example takes outputs × (non-zero features) multiply-adds.
 
     >>> from onkel import Perceptron
     >>> clf = Perceptron(shuffle=False).fit([[1.0, 1.0], [-1.0, 0.5]], [1, 0])
@@ -378,6 +398,7 @@ class Perceptron(_WithLedger):
             warn_of_conflicts(run.rows, y, self._name)
 
     def _v(self) -> NDArray[np.float64]:
+        """v and, in the last column, b of the hypothesis, shape (outputs, features + 1)."""
         check_is_fitted(self, "_learner")
         learner: LinearPerceptronLearner = self._learner
         return learner.averaged() if self.hypothesis == "averaged" else learner.V
@@ -391,10 +412,12 @@ class Perceptron(_WithLedger):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
+        """The weight vector of each output of the hypothesis, shape (outputs, features)."""
         v = self._v()
         return np.array(self._labels.out(v[:, :-1].T).T)
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
+        """The intercept b of each output of the hypothesis, shape (outputs,)."""
         v = self._v()
         return np.array(self._labels.out(v[None, :, -1])[0])

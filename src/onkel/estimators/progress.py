@@ -1,4 +1,4 @@
-"""One progress bar on stderr, for fits that take a while; nothing where it was not asked for."""
+"""The progress bar of `fit`, drawn on stderr if the user sets `verbose`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["progress_bar"]
 
 @contextlib.contextmanager
 def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int, str], None]]:
-    """Gives a function of (done, remark) to call now and then."""
+    """Yields a function of (done, remark) that moves the bar; without `verbose` it does nothing."""
     if not verbose:
         yield lambda done, remark: None
         return

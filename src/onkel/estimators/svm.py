@@ -1,20 +1,13 @@
-"""Support vector machines: scikit-learn's SVC, SVR and OneClassSVM, fast, stoppable, and able to go on.
+"""Support vector machines: SVC, SVR and OneClassSVM with scikit-learn's interface; they can be stopped and continued.
 
-Each states a dual (`onkel.learners.svm.dual` says which), has it solved, and tells of the solution in the words of
-scikit-learn. What differs from LIBSVM, and so from scikit-learn:
-
-- Many pairs move between two looks at all rows, so `n_iter_`, which counts pair steps, is another number.
-- The stopping rule is LIBSVM's, a violation of at most tol; the solution is another one within it.
-- Rows in float32 stay float32; the violation is within tol in float64 all the same.
-- `cache_size` bounds the kernel values that are kept, which are those of one working set.
-- There is no `probability`: ``CalibratedClassifierCV(SVC(), ensemble=False)`` gives probabilities.
+Each class states its dual problem in the form of `onkel.learners.svm.dual`, has it solved there, and presents the
+solution under scikit-learn's names. The class docstrings say what differs from LIBSVM, and so from scikit-learn.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
 from onkel.estimators.base import left_as_it_was
-from onkel.estimators.svm_base import SupportVectorMachine
+from onkel.estimators.shared_docs import shared_docs
+from onkel.estimators.svm_base import OneExpansion, SupportVectorMachine
 from onkel.estimators.targets import check_labels
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
@@ -39,41 +33,51 @@ from onkel.models.one_vs_one import OneVsOne, all_pairs, by_class, votes
 __all__ = ["SVC", "SVR", "OneClassSVM"]
 
 
+@shared_docs
 class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
-    """The support vector classifier, one output for each pair of classes.
+    """The support vector classifier, with one binary classifier for each pair of classes (one-vs-one).
 
-    min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(w·φ(xᵢ) + b)), in its dual: min ½αᵀQα − Σα with Q_ij = yᵢyⱼk(xᵢ, xⱼ),
-    0 ≤ αᵢ ≤ Cᵢ and Σyᵢαᵢ = 0. It stops when no pair of variables violates the conditions of the optimum
-    by more than tol. Use it as scikit-learn's `SVC`; the module's docstring says what differs.
+    min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ (w·φ(xᵢ) + b)), solved through its dual: min ½αᵀQα − Σα with Q_ij = yᵢyⱼk(xᵢ, xⱼ), 0
+    ≤ αᵢ ≤ Cᵢ and Σyᵢαᵢ = 0. Stops when no pair of variables violates the conditions of the optimum by more than `tol`.
+
+    <SVM and LIBSVM>
+    There is no `probability`: ``CalibratedClassifierCV(SVC(), ensemble=False)`` gives probabilities.
 
     Parameters
     ----------
-    C : > 0, inf included; the larger, the less may be wrong. A row's is C · weight · class weight.
-    kernel : "rbf", "linear", "poly", "sigmoid", "precomputed" and the other names of `onkel.kernels`,
-        a function, or a Kernel.
-    degree, gamma, coef0 : of a kernel by name; `gamma` "scale", "auto", "median" or a number.
-    shrinking : whether rows that stay at a bound are left out of the work for a while.
-    tol : the largest violation at the end.
-    cache_size : MB of kernel values that are kept, a hard limit.
-    class_weight : None, "balanced" or {class: weight}.
-    verbose : 1 shows a progress bar with the duality gap.
-    max_iter : pair steps of each pair of classes; −1 is no limit.
-    decision_function_shape : "ovr", a column for each class, or "ovo", for each pair.
-    break_ties : with more than two classes, predict by the decision function instead of the votes.
-    random_state : not used; here because scikit-learn's has it.
-    time_limit : seconds after which `fit` ends with the best model so far; None is no limit.
-    warm_start : `fit` begins at the α of the last one. The first rows of X are taken to be its rows;
-        C, weights and classes may be others. The solution is the same, and sooner found.
+    C : > 0, default 1, the cost of an error; inf allows none. Cᵢ is C times the sample weight times the class weight.
+    <kernel, degree, gamma, coef0 (SVM), shrinking, tol, cache_size>
+    class_weight : None (default): every class has weight 1. A dict {class: weight}, with 1 for a class that is missing;
+        or "balanced", n / (classes · examples of the class).
+    <verbose (SVM), max_iter (SVM)>
+    decision_function_shape : with more than two classes, `decision_function` has a column for each class ("ovr",
+        default) or for each pair of classes ("ovo").
+    break_ties : with more than two classes, `predict` takes the class with the most votes and, of several, the first
+        (False, default), or the one with the largest value of the decision function (True; needs "ovr").
+    random_state : ignored; present because scikit-learn's SVC has it.
+    <time_limit>
+    warm_start : False (default): `fit` starts at α = 0. True: it starts at the α of the last fit, whose rows must be
+        the first rows of X; C, weights and classes may change. The solution is the same, but found sooner.
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, classes_, class_weight_,
-    fit_status_, n_iter_, shape_fit_ : as in scikit-learn.
-    objective_, dual_gap_ : of each pair of classes, the dual objective, and how far it may be from the
-        least one.
-    model_ : what was learned, as a frozen `Expansion`, or `OneVsOne`.
+    classes_, class_weight_ : shape (classes,), the labels, sorted, and the weight of each class.
+    support_ : shape (m,), the rows of X that are support vectors, grouped by class in the order of `classes_`.
+    <support_vectors_>
+    n_support_ : shape (classes,), the number of support vectors of each class.
+    dual_coef_ : shape (classes − 1, m), the coefficients yα; CSR if X was. With more than two classes, row j holds the
+        coefficients of a support vector in the pair of its own class with the j-th of the other classes.
+    intercept_ : shape (pairs,), b of each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), ….
+    coef_ : shape (pairs, features), the weights of the features; with a linear kernel only; read-only.
+    <fit_status_>
+    n_iter_ : shape (pairs,), the number of pair steps of the solver.
+    <shape_fit_>
+    objective_, dual_gap_ : shape (pairs,), the value of the dual objective, and by how much it may exceed its minimum.
+    model_ : what has been learned, as a frozen model: an `Expansion` for two classes, with ``scores(X)`` and
+        ``explain(x)``; a `OneVsOne` for more, with ``scores(X)`` of shape (n, pairs).
+    <kernel_, gamma_, n_features_in_, feature_names_in_>
 
-    Cost: a few kernel values for each row and support vector; memory the data and `cache_size`.
+    Cost: a few kernel values for each row and support vector; memory is the data and `cache_size`.
 
     Source: Boser, Guyon and Vapnik 1992; Fan, Chen and Lin 2005; Wen et al. 2018 (ThunderSVM).
 
@@ -130,12 +134,13 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- learning
 
-    _high: NDArray[np.float64]  # the bound of each row's α
+    _high: NDArray[np.float64]  # (n,): the upper bound of each row's α
 
+    @shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Solves the output of each pair of classes.
+        """Solves the problem of each pair of classes.
 
-        On Ctrl-C, and at `time_limit`, the model is the best so far; KeyboardInterrupt then goes on.
+        <X, y (labels), sample_weight (C), returns, stopped (SVM)>
         """
         with left_as_it_was(self):
             warm_start = None
@@ -155,7 +160,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         return self
 
     def _classes(self, y: NDArray, weights: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The class of each row, by number."""
+        """Sets `classes_` and `class_weight_`; returns the index of each row's class, shape (n,)."""
         check_labels(y, self._name)
         classes, index = np.unique(y, return_inverse=True)
         if len(classes) < 2:
@@ -169,6 +174,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         return index
 
     def _tell(self, rows: Rows, index: NDArray, pairs: PairProblems, solutions: list[dual.Solution]) -> None:
+        """Sets the fitted attributes from the solutions of all pairs."""
         k = len(self.classes_)
         coef = pairs.coefficients([s.beta for s in solutions])
         intercept = np.array([s.b for s in solutions])
@@ -193,14 +199,23 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     # ---------------------------------------------------------------- predicting
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Of two classes (n,), positive for classes_[1]; else of each class, or with "ovo" of each pair."""
+        """The scores of the rows of X.
+
+        With two classes shape (n,), positive for classes_[1]. With more, shape (n, classes): the votes of the pairs for
+        each class, ties broken by the pairs' scores. With decision_function_shape="ovo", shape (n, pairs): positive
+        for the first class of the pair.
+        """
         scores = self._scores(X)
         if len(self.classes_) > 2 and self.decision_function_shape == "ovr":
             return by_class(scores, len(self.classes_))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray:
-        """The class with the most votes of the pairs; of two classes, classes_[1] where the score is ≥ 0."""
+        """The label of each row of X, shape (n,): the class with the most votes of the pairs, of several the first.
+
+        With two classes, classes_[1] if the score is ≥ 0. With `break_ties`, the largest value of the decision
+        function.
+        """
         check_is_fitted(self, "kernel_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ParameterError(f"{self._name}: break_ties must be False when decision_function_shape is 'ovo'.")
@@ -221,79 +236,41 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         if len(self.classes_) == 2:
             return super()._primal()
         ends = np.cumsum(self.n_support_)
-        of = [slice(end - count, end) for end, count in zip(ends, self.n_support_, strict=True)]
+        own = [slice(end - count, end) for end, count in zip(ends, self.n_support_, strict=True)]  # of each class
         V, coef = self.support_vectors_, self.dual_coef_
-        parts = [coef[[b - 1]][:, of[a]] @ V[of[a]] + coef[[a]][:, of[b]] @ V[of[b]] for a, b in all_pairs(len(of))]
+        parts = [
+            coef[[b - 1]][:, own[a]] @ V[own[a]] + coef[[a]][:, own[b]] @ V[own[b]] for a, b in all_pairs(len(own))
+        ]
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
 
 
 def _times(C: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cᵢ; 0, not NaN, where an infinite C meets a weight of 0."""
+    """C times the weights; 0, not NaN, if C is infinite and the weight is 0."""
     return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
 
 
-class _OneExpansion(SupportVectorMachine):
-    """What SVR and OneClassSVM share: one problem, one expansion."""
+@shared_docs
+class SVR(RegressorMixin, OneExpansion):  # type: ignore[misc]
+    """Support vector regression: an error up to ε costs nothing, a larger one its excess over ε.
 
-    model_: Expansion
+    min ½‖w‖² + Σ Cᵢ max(0, |w·φ(xᵢ) + b − yᵢ| − ε), solved through its dual, with two variables for each row.
 
-    @abstractmethod
-    def _state(
-        self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
-    ) -> tuple[dual.Problem, NDArray[np.float64]]:
-        """The problem of rows that all have a weight, and the β to begin with."""
-
-    def _fit_one(self, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> Self:
-        with left_as_it_was(self):
-            rows, y, weights = self._come_in(X, y, sample_weight, targets)
-            interrupted = self._solve_and_tell(rows, y, weights)
-        if interrupted is not None:
-            raise interrupted
-        return self
-
-    def _solve_and_tell(self, rows: Rows, y: Any, weights: NDArray[np.float64]) -> KeyboardInterrupt | None:
-        present = np.flatnonzero(weights > 0)
-        some = rows if len(present) == len(rows) else rows[present]
-        y = None if y is None else np.asarray(y, dtype=np.float64)[present]
-        problem, start = self._state(self._resolve(rows), some.compact(), y, weights[present])
-        (solution,), interrupted = self._solve([lambda: (problem, start)])
-        self._report([solution], interrupted is not None)
-        coef = np.zeros(len(present))
-        np.add.at(coef, problem.row, solution.beta)  # a row of SVR is there twice
-        found = np.flatnonzero(coef)
-        self.support_ = present[found]
-        self._support = rows[self.support_]
-        self.n_support_ = np.array([len(found)], dtype=np.int32)
-        self.dual_coef_ = self._as_given(coef[None, found])
-        self.intercept_ = np.array([solution.b])
-        self.n_iter_, self.objective_, self.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
-        self.model_ = Expansion(self.kernel_, self._support, self.support_, coef[found][:, None], self.intercept_)
-        return interrupted
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self, "kernel_")
-        return self.model_.scores(self._enter_to_predict(X))[:, 0]
-
-
-class SVR(RegressorMixin, _OneExpansion):  # type: ignore[misc]
-    """Support vector regression: errors up to ε cost nothing, larger ones their size.
-
-    min ½‖w‖² + Σ Cᵢ max(0, |w·φ(xᵢ) + b − yᵢ| − ε), in its dual. Use it as scikit-learn's `SVR`; the module's
-    docstring says what differs.
+    <SVM and LIBSVM>
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, C, shrinking, cache_size, verbose, max_iter, time_limit : as in `SVC`.
-    epsilon : ε ≥ 0.
+    <kernel, degree, gamma, coef0 (SVM), tol>
+    C : > 0, default 1, the cost of an error; inf allows none. Cᵢ is C times the sample weight.
+    epsilon : ε ≥ 0, default 0.1, the size up to which an error costs nothing.
+    <shrinking, cache_size, verbose (SVM), max_iter (SVM), time_limit>
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_ : as in
-        scikit-learn.
-    objective_, dual_gap_ : the dual objective, and how far it may be from the least one.
-    model_ : what was learned, as a frozen `Expansion`.
+    <support_ (SVM), support_vectors_, n_support_ (SVM), dual_coef_ (SVM), intercept_ (SVM), coef_ (SVM), fit_status_>
+    <n_iter_ (SVM), shape_fit_, objective_ (SVM), dual_gap_ (SVM), model_ (SVM)>
+    <kernel_, gamma_, n_features_in_, feature_names_in_>
 
-    Cost: as `SVC` with each row twice, but each kernel value once.
+    Cost: a few kernel values for each row and support vector; memory is the data and `cache_size`.
 
     Source: Smola and Schölkopf 2004, A tutorial on support vector regression.
 
@@ -336,8 +313,12 @@ class SVR(RegressorMixin, _OneExpansion):  # type: ignore[misc]
         check_number(self.C, "C", self._name, above=0.0, finite=False)
         check_number(self.epsilon, "epsilon", self._name, at_least=0.0)
 
+    @shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Solves the output; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
+        """Solves the dual problem.
+
+        <X, y (numbers), sample_weight (C), returns, stopped (SVM)>
+        """
         return self._fit_one(X, y, sample_weight, "numbers")
 
     def _state(
@@ -349,29 +330,33 @@ class SVR(RegressorMixin, _OneExpansion):  # type: ignore[misc]
         return dual.Problem(kernel, rows, np.tile(np.arange(n), 2), z, low, top), np.zeros(2 * n)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """f(x) of each row."""
+        """The prediction f(x) for each row of X, shape (n,)."""
         return self._scores(X)
 
 
-class OneClassSVM(OutlierMixin, _OneExpansion):  # type: ignore[misc]
-    """Finds outliers: a function that is positive on all but about a share ν of the rows, and small elsewhere.
+@shared_docs
+class OneClassSVM(OutlierMixin, OneExpansion):  # type: ignore[misc]
+    """The one-class support vector machine, for outliers: f is positive on all but a fraction of about ν of the rows.
 
-    min ½αᵀKα with 0 ≤ αᵢ ≤ wᵢ and Σα = ν Σw; f(x) = Σαᵢ k(xᵢ, x) − ρ. Use it as scikit-learn's `OneClassSVM`; the
-    module's docstring says what differs.
+    min ½αᵀKα with 0 ≤ αᵢ ≤ wᵢ and Σα = ν Σw for the sample weights w; f(x) = Σ αᵢ k(xᵢ, x) − ρ.
+
+    <SVM and LIBSVM>
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, time_limit : as in `SVC`.
-    nu : ν in (0, 1], at most the share of outliers, at least the share of support vectors.
+    <kernel, degree, gamma, coef0 (SVM), tol>
+    nu : ν in (0, 1], default 0.5. It bounds the fraction of outliers from above and the fraction of support vectors
+        from below.
+    <shrinking, cache_size, verbose (SVM), max_iter (SVM), time_limit>
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, offset_, coef_, fit_status_, n_iter_,
-    shape_fit_ : as in scikit-learn.
-    objective_, dual_gap_ : the dual objective, and how far it may be from the least one.
-    model_ : what was learned, as a frozen `Expansion`.
+    <support_ (SVM), support_vectors_, n_support_ (SVM), dual_coef_ (SVM)>
+    offset_, intercept_ : shape (1,), the threshold ρ, and −ρ.
+    <coef_ (SVM), fit_status_, n_iter_ (SVM), shape_fit_, objective_ (SVM), dual_gap_ (SVM), model_ (SVM)>
+    <kernel_, gamma_, n_features_in_, feature_names_in_>
 
-    Cost: as `SVC`.
+    Cost: a few kernel values for each row and support vector; memory is the data and `cache_size`.
 
     Source: Schölkopf et al. 2001, Estimating the support of a high-dimensional distribution.
 
@@ -411,8 +396,12 @@ class OneClassSVM(OutlierMixin, _OneExpansion):  # type: ignore[misc]
         super()._check_params()
         check_number(self.nu, "nu", self._name, above=0.0, at_most=1.0)
 
+    @shared_docs
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Solves the output; on Ctrl-C and at `time_limit` it is the best so far, and KeyboardInterrupt goes on."""
+        """Solves the dual problem.
+
+        <X, y (ignored), sample_weight (α), returns, stopped (SVM)>
+        """
         return self._fit_one(X, None, sample_weight, "none")
 
     def _state(
@@ -424,20 +413,20 @@ class OneClassSVM(OutlierMixin, _OneExpansion):  # type: ignore[misc]
 
     @property
     def offset_(self) -> NDArray[np.float64]:
-        """ρ = −`intercept_`."""
+        """The threshold ρ = −`intercept_`, shape (1,)."""
         check_is_fitted(self, "kernel_")
         offset: NDArray[np.float64] = -self.intercept_
         return offset
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """f(x), positive for inliers."""
+        """f(x) of each row of X, shape (n,): positive for inliers."""
         return self._scores(X)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """f(x) + ρ: Σαᵢ k(xᵢ, x)."""
+        """f(x) + ρ = Σ αᵢ k(xᵢ, x) of each row of X, shape (n,): the higher, the more normal."""
         scores: NDArray[np.float64] = self._scores(X) + self.offset_
         return scores
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """+1 for inliers, f(x) > 0, and −1 for outliers."""
+        """+1 for an inlier, f(x) > 0, and −1 for an outlier, for each row of X, shape (n,)."""
         return np.where(self._scores(X) > 0, 1, -1).astype(np.intp)

@@ -1,12 +1,13 @@
-"""What the support vector machines share: doors, weights, solving, and what they tell of the solutions."""
+"""What SVC, SVR and OneClassSVM share: input validation, weights, solving, and the attributes of a solution."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from onkel._core import thread_count, threads
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.errors import KindError, ParameterError, ValuesError, warn
+from onkel.estimators.base import left_as_it_was
 from onkel.estimators.input import KernelInput
 from onkel.estimators.progress import progress_bar
 from onkel.gram import check_symmetric
@@ -24,13 +26,14 @@ from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
 from onkel.learners.svm import dual
+from onkel.models.expansion import Expansion
 from onkel.models.model import support_data
 
-__all__ = ["SupportVectorMachine"]
+__all__ = ["OneExpansion", "SupportVectorMachine"]
 
-BAR = 1000  # marks of the progress bar
+BAR = 1000  # steps of the progress bar
 
-Task = Callable[[], tuple[dual.Problem, NDArray[np.float64]]]  # makes a problem, and the β to begin with
+Task = Callable[[], tuple[dual.Problem, NDArray[np.float64]]]  # makes a problem and the β to start from
 
 
 class SupportVectorMachine(KernelInput):
@@ -54,7 +57,7 @@ class SupportVectorMachine(KernelInput):
         if self.time_limit is not None:
             check_number(self.time_limit, "time_limit", who, above=0.0, advice="None is no limit.")
 
-    # ---------------------------------------------------------------- the door
+    # ---------------------------------------------------------------- input validation
 
     def _kernel_in(self, fresh: bool = False) -> Kernel:
         kernel = super()._kernel_in(fresh)
@@ -65,7 +68,7 @@ class SupportVectorMachine(KernelInput):
     def _come_in(
         self, X: Any, y: Any, sample_weight: Any, targets: Literal["labels", "numbers", "none"]
     ) -> tuple[Rows, Any, NDArray[np.float64]]:
-        """Rows, targets, and weights, 0 where a row is absent."""
+        """Checked input: rows, targets and weights; a weight of 0 leaves a row out."""
         self._check_params()
         self._on_objects = callable(self.kernel) and not isinstance(self.kernel, Kernel) and _holds_objects(X)
         self._sparse = sp.issparse(X)
@@ -76,7 +79,7 @@ class SupportVectorMachine(KernelInput):
         return rows, y, self._positive_weights(sample_weight, len(rows))
 
     def _positive_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64]:
-        """Weights; those that are not positive are 0: the rows are absent, as in LIBSVM."""
+        """The weights, with 0 for those that are not positive: LIBSVM leaves such rows out, too."""
         if sample_weight is None:
             return np.ones(n)
         weights = check_sample_weight(sample_weight, n, self._name)
@@ -106,7 +109,7 @@ class SupportVectorMachine(KernelInput):
     # ---------------------------------------------------------------- solving
 
     def _solve(self, tasks: Sequence[Task]) -> tuple[list[dual.Solution], KeyboardInterrupt | None]:
-        """Solves all, several at once where there are several; the best so far where something stops it."""
+        """Solves all problems, several in parallel; a problem that is stopped returns the best solution so far."""
         one = len(tasks) == 1
         limits = dual.Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
         options: dict[str, Any] = {
@@ -120,11 +123,12 @@ class SupportVectorMachine(KernelInput):
                 report = _Falling(progress, self.tol) if self.verbose else None
                 solution = dual.solve(*tasks[0](), **options, report=report)
                 return [solution], solution.interrupted
-            workers = 1 if isinstance(self.kernel_, Custom) else thread_count()  # user's Python stays in one
+            # a user's function is called from one thread only
+            workers = 1 if isinstance(self.kernel_, Custom) else thread_count()
             return _solve_many(tasks, workers, options, limits, progress)
 
     def _report(self, solutions: Sequence[dual.Solution], interrupted: bool) -> None:
-        """Refuses solutions that are no numbers; sets `fit_status_`, and tells of a limit that was met."""
+        """Refuses solutions that are not finite, sets `fit_status_`, and warns if a limit was met."""
         if not all(np.isfinite(s.beta).all() and math.isfinite(s.b + s.objective) for s in solutions):
             raise ValuesError(
                 "The dual coefficients or intercepts are not finite. The input data may contain large values and need "
@@ -141,16 +145,17 @@ class SupportVectorMachine(KernelInput):
             ConvergenceWarning,
         )
 
-    # ---------------------------------------------------------------- what was found
+    # ---------------------------------------------------------------- the solution
 
     @property
     def support_vectors_(self) -> Any:
+        """The support vectors, in the order of `support_`."""
         check_is_fitted(self, "kernel_")
         return support_data(self._support)
 
     @property
     def coef_(self) -> Any:
-        """Weights of the features, with a linear kernel; read-only."""
+        """The weights of the features, shape (outputs, features); with a linear kernel only; read-only."""
         check_is_fitted(self, "kernel_")
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
@@ -159,15 +164,59 @@ class SupportVectorMachine(KernelInput):
         return coef
 
     def _primal(self) -> Any:
+        """w = Σ αᵢ yᵢ xᵢ."""
         return self.dual_coef_ @ self.support_vectors_
 
     def _as_given(self, coef: NDArray[np.float64]) -> Any:
-        """Coefficients as scikit-learn has them: CSR where the data is."""
+        """The coefficients in scikit-learn's format: CSR if the data is CSR."""
         return sp.csr_array(coef) if self._sparse and not isinstance(self.kernel_, Custom) else coef
 
 
+class OneExpansion(SupportVectorMachine):
+    """What SVR and OneClassSVM share: a single problem, whose solution is a single expansion."""
+
+    model_: Expansion
+
+    @abstractmethod
+    def _state(
+        self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
+    ) -> tuple[dual.Problem, NDArray[np.float64]]:
+        """The dual problem of rows with positive weights, and the β to start from."""
+
+    def _fit_one(self, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> Self:
+        with left_as_it_was(self):
+            rows, y, weights = self._come_in(X, y, sample_weight, targets)
+            interrupted = self._solve_and_tell(rows, y, weights)
+        if interrupted is not None:
+            raise interrupted
+        return self
+
+    def _solve_and_tell(self, rows: Rows, y: Any, weights: NDArray[np.float64]) -> KeyboardInterrupt | None:
+        present = np.flatnonzero(weights > 0)
+        present_rows = rows if len(present) == len(rows) else rows[present]
+        y = None if y is None else np.asarray(y, dtype=np.float64)[present]
+        problem, start = self._state(self._resolve(rows), present_rows.compact(), y, weights[present])
+        (solution,), interrupted = self._solve([lambda: (problem, start)])
+        self._report([solution], interrupted is not None)
+        coef = np.zeros(len(present))
+        np.add.at(coef, problem.row, solution.beta)  # SVR has two variables for each row
+        found = np.flatnonzero(coef)
+        self.support_ = present[found]
+        self._support = rows[self.support_]
+        self.n_support_ = np.array([len(found)], dtype=np.int32)
+        self.dual_coef_ = self._as_given(coef[None, found])
+        self.intercept_ = np.array([solution.b])
+        self.n_iter_, self.objective_, self.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
+        self.model_ = Expansion(self.kernel_, self._support, self.support_, coef[found][:, None], self.intercept_)
+        return interrupted
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "kernel_")
+        return self.model_.scores(self._enter_to_predict(X))[:, 0]
+
+
 class _Falling:
-    """Shows the duality gap as it falls, and how near the violation is to tol, on a scale of its digits."""
+    """Progress of one problem: the duality gap in words, the violation on a logarithmic scale down to tol."""
 
     def __init__(self, progress: Any, tol: float) -> None:
         self._progress, self._tol, self._first = progress, tol, 0.0
@@ -181,11 +230,11 @@ class _Falling:
 def _solve_many(
     tasks: Sequence[Task], workers: int, options: dict[str, Any], limits: dual.Limits, progress: Any
 ) -> tuple[list[dual.Solution], KeyboardInterrupt | None]:
-    """Problems side by side, each in one thread; with one worker one after the other, here."""
+    """Solves the problems in parallel, each in one thread; with one worker, one after the other in this thread."""
     found: list[dual.Solution] = []
     interrupted, gap = None, 0.0
 
-    def tell(solution: dual.Solution) -> None:
+    def add(solution: dual.Solution) -> None:
         nonlocal gap
         found.append(solution)
         gap += solution.dual_gap
@@ -193,8 +242,8 @@ def _solve_many(
 
     if workers == 1:
         for task in tasks:
-            tell(dual.solve(*task(), **options))
-            if found[-1].interrupted is not None:  # the others end at once, with what they have
+            add(dual.solve(*task(), **options))
+            if found[-1].interrupted is not None:  # the other problems end at once, with their best so far
                 interrupted = found[-1].interrupted
                 limits.stop_requested.set()
         return found, interrupted
@@ -207,8 +256,8 @@ def _solve_many(
         futures = [pool.submit(solved, task) for task in tasks]
         try:
             for future in as_completed(futures):
-                tell(future.result())
-        except BaseException as stop:  # all end soon, with what they have
+                add(future.result())
+        except BaseException as stop:  # all problems end soon, with their best so far
             limits.stop_requested.set()
             if not isinstance(stop, KeyboardInterrupt):
                 raise
@@ -217,7 +266,7 @@ def _solve_many(
 
 
 def _holds_objects(X: Any) -> bool:
-    """Whether X is a sequence of things that are not rows of numbers, such as strings."""
+    """Whether X is a sequence of objects that are not rows of numbers, such as strings."""
     if hasattr(X, "dtype") or hasattr(X, "columns"):
         return getattr(X, "ndim", 2) == 1
     return len(X) > 0 and (isinstance(X[0], (str, bytes, set, frozenset, dict)) or not hasattr(X[0], "__len__"))

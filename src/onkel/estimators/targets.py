@@ -1,12 +1,13 @@
-"""Labels ↔ the ±1 targets of one-vs-rest outputs, also when labels turn up late.
+"""Labels ↔ the ±1 targets of one-vs-rest outputs, also if classes turn up late.
 
-Two classes share one output: +1 is `classes[1]`. More have a output each. Where the classes are
-known from the start any other label is an error; otherwise they are found as they come:
+Two classes share one output, which is positive for `classes[1]`. More classes have one output each. If the classes are
+known from the start, any other label is an error. Otherwise they are found as they come:
 
-- with one class so far, the one output says +1 for it, whatever its place will be;
-- the second class is that output's −1, and the sign is set right on the way out;
-- at the third class the output is doubled, for the first class as it is and for the second
-  mirrored, and the third one's output starts, at zero, with its first example, as all later ones.
+- While there is one class, its target is +1, wherever it will stand among the sorted classes.
+- The second class has the target −1. If +1 then means `classes[0]`, the sign of the output is changed whenever scores
+  and coefficients are shown to the user (`sign`).
+- At the third class the single output becomes two: a copy for the first class and a mirrored copy for the second. The
+  output of the third class, and of every later one, starts at zero with its first example.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["Labels", "check_labels", "class_weights"]
 
 
 def check_labels(y: NDArray, who: str) -> None:
-    """Refuses what cannot be the labels of classes."""
+    """Refuses a y that cannot be class labels."""
     try:
         np.unique(y)
     except TypeError as error:
@@ -35,7 +36,7 @@ def check_labels(y: NDArray, who: str) -> None:
 
 
 def _mixed_kinds(y: NDArray, who: str) -> KindError:
-    """The error for labels that cannot be sorted, with two of them to show it."""
+    """The error for labels that cannot be sorted; it shows two that cannot be compared."""
     of_kind: dict[type, Any] = {}
     for label in y.tolist():
         of_kind.setdefault(type(label), label)
@@ -55,7 +56,11 @@ def _mixed_kinds(y: NDArray, who: str) -> KindError:
 def class_weights(
     class_weight: Any, y: NDArray, present: NDArray[np.bool_], who: str, *, balanced: bool
 ) -> NDArray[np.float64]:
-    """The class weight of each row; `present` marks the rows that count, `balanced` allows "balanced"."""
+    """The class weight of each row, shape (n,).
+
+    `present` (n,) marks the rows with a positive sample weight, from which "balanced" counts; `balanced` says whether
+    "balanced" is allowed.
+    """
     classes = np.unique(y)
     if isinstance(class_weight, str):
         if not balanced:
@@ -75,19 +80,22 @@ def class_weights(
 
 
 class Labels:
-    """The classes of a learner, in the order of its outputs (`found`) and sorted (`classes`)."""
+    """The classes of a learner: `found`, in the order of its outputs, and `classes`, sorted.
+
+    `seen` are the classes of which there was an example; `fixed` says whether all classes are known from the start.
+    """
 
     def __init__(self, known: NDArray | None = None, dtype: Any = None) -> None:
         self.fixed = known is not None
         self.dtype = dtype if known is None else known.dtype
-        # a single output says +1 for found[0], and that is to be classes[1]
+        # a single output has the target +1 for found[0], which shall be classes[1]
         self.found: list[Any] = [] if known is None else (known[::-1] if len(known) == 2 else known).tolist()
         self.seen: set[Any] = set()
         self._index = {label: i for i, label in enumerate(self.found)}
         self._refresh()
 
     def _refresh(self) -> None:
-        """What follows from `found`."""
+        """Computes everything that follows from `found`."""
         found = np.asarray(self.found)
         if self.dtype is not None and found.dtype.kind not in "US" and len(found):
             found = found.astype(self.dtype)
@@ -95,13 +103,13 @@ class Labels:
         if self.dtype == object:
             self.classes = self.classes.astype(object)
         self.n_outputs = 1 if len(self.found) <= 2 else len(self.found)
-        # of each of `found`
+        # the targets (1, outputs) of each class in `found`
         self._targets: list[NDArray[np.float64]] = list(
             2 * np.eye(max(2, self.n_outputs))[:, None, : self.n_outputs] - 1
         )
-        # which output stands for each of the sorted classes (more than two of them)
+        # the output of each sorted class, if there are more than two
         self.order: NDArray[np.intp] = np.argsort(found, kind="stable")
-        # −1 where the single output's +1 is not the second of two sorted classes
+        # −1 if the single output is positive for the first of two sorted classes
         self.sign = -1.0 if len(self.found) == 2 and self.found[0] != self.classes[1] else 1.0
 
     def copy(self) -> Labels:
@@ -110,11 +118,11 @@ class Labels:
         return twin
 
     def index(self, y: NDArray, who: str) -> NDArray[np.intp]:
-        """Labels → places in `found`, where new ones are added at the end, in order of appearance."""
+        """Labels → their indices in `found`; new labels are appended there, in the order in which they appear."""
         if y.dtype.kind in "biuf" and y.dtype == self.classes.dtype and 0 < len(self.seen) == len(self.found):
-            at = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
-            if (self.classes[at] == y).all():  # nothing new: they need not be sorted
-                return self.order[at]
+            place = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+            if (self.classes[place] == y).all():  # no new label, so y need not be sorted
+                return self.order[place]
         if self.dtype is None or self.dtype.kind in "US":
             self.dtype = y.dtype
         labels, first, inverse = np.unique(y, return_index=True, return_inverse=True)
@@ -124,6 +132,7 @@ class Labels:
         return places[inverse.ravel()]
 
     def _index_one(self, label: Any, who: str) -> int:
+        """The index of one label in `found`, where a new one is appended."""
         if label not in self._index:
             if self.fixed:
                 raise InputError(
@@ -139,25 +148,32 @@ class Labels:
         return self._index[label]
 
     def targets(self, index: NDArray[np.intp], new_from: int) -> NDArray[np.int8]:
-        """(n, outputs) of ±1; outputs from `new_from` on look at nothing before their first example."""
+        """The targets ±1 of examples by their index, shape (n, outputs).
+
+        Outputs from `new_from` on are new in this chunk: before their first example the target is 0, which a learner
+        ignores.
+        """
         if self.n_outputs == 1:
             return np.where(index == 0, 1, -1).astype(np.int8)[:, None]
         y = np.where(index[:, None] == np.arange(self.n_outputs), 1, -1).astype(np.int8)
         for output in range(max(new_from, 2), self.n_outputs):
-            here = np.flatnonzero(index == output)
-            y[: here[0] if len(here) else len(y), output] = 0
+            examples = np.flatnonzero(index == output)
+            y[: examples[0] if len(examples) else len(y), output] = 0
         return y
 
     def target(self, label: Any) -> NDArray[np.float64]:
-        """(1, outputs) of ±1 for one label that was seen before; not to be written to."""
+        """The targets ±1 of one label that was seen before, shape (1, outputs); shared, so do not write to it."""
         return self._targets[self._index[label]]
 
     def unseen(self) -> NDArray[np.bool_]:
-        """Which of the sorted classes no example had yet."""
+        """Which of the sorted classes have had no example yet, shape (classes,)."""
         return np.array([label not in self.seen for label in self.classes.tolist()])
 
     def output_map(self, n_outputs: int) -> NDArray[np.float64] | None:
-        """How the outputs of now come from as many as there were; None if nothing changed."""
+        """Matrix (old outputs, new outputs): 1 copies, −1 mirrors, a zero column starts at 0.
+
+        None if the number of outputs, which was `n_outputs`, has not changed.
+        """
         if n_outputs == self.n_outputs:
             return None
         output_map = np.zeros((n_outputs, self.n_outputs))
@@ -167,7 +183,7 @@ class Labels:
         return output_map
 
     def report(self, entries: NDArray[Any]) -> NDArray[Any]:
-        """Entries of a ledger as the user knows the classes: a output's index is its class's."""
+        """A copy of a ledger's entries in which the field "class" is an index in the sorted classes."""
         entries = entries.copy()
         if self.n_outputs == 1:
             entries["class"] = len(self.classes) - 1
@@ -177,7 +193,7 @@ class Labels:
         return entries[np.lexsort((entries["class"], entries["round"]))]
 
     def out(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Machines' columns as the user knows them: one, for classes[1], or one per sorted class."""
+        """Columns in the learner's order of outputs → one column, positive for classes[1], or one per sorted class."""
         if self.n_outputs == 1:
             return scores if self.sign > 0 else -scores
         return np.ascontiguousarray(scores[:, self.order])
