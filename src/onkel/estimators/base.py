@@ -16,7 +16,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 
-__all__ = ["Estimator", "KernelParams", "left_as_it_was", "warn_of_conflicts"]
+__all__ = ["Estimator", "KernelParams", "undo_on_error", "warn_of_conflicts"]
 
 
 class KernelParams:
@@ -50,7 +50,7 @@ class KernelParams:
 
 
 @contextlib.contextmanager
-def left_as_it_was(estimator: object) -> Iterator[None]:
+def undo_on_error(estimator: object) -> Iterator[None]:
     """Restores the attributes of the estimator if the block raises."""
     before = vars(estimator).copy()
     try:

@@ -110,7 +110,7 @@ class Forgetron(OnlineKernelClassifier):
         self._check_budget(self.budget, none=False)
         one_of(self.variant, "variant", self.POLICIES, self._name)
 
-    def _admit(self, rows: Rows) -> None:
+    def _check_examples(self, rows: Rows) -> None:
         if self.kernel_._within_one:
             return
         largest = float(self.kernel_._diag(rows).max())

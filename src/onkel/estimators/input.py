@@ -33,7 +33,7 @@ class DataInput(Estimator):
     n_features_in_: int
     _dtype: np.dtype  # of the first rows; later ones are converted to it
 
-    def _admit(self, rows: Rows) -> None:
+    def _check_examples(self, rows: Rows) -> None:
         """Refuses rows that this estimator cannot learn from with its kernel; by default it refuses none."""
 
     def _kernel_in(self, fresh: bool = False) -> Kernel:
@@ -43,7 +43,7 @@ class DataInput(Estimator):
         """
         return Linear()
 
-    def _enter(
+    def _check_data(
         self, X: Any, y: Any, *, reset: bool, whole: bool, targets: Literal["labels", "numbers", "none"] = "labels"
     ) -> tuple[Rows, Any]:
         """Checked input for learning: rows and targets.
@@ -60,7 +60,7 @@ class DataInput(Estimator):
         if kernel.takes == "objects":
             rows = prepare(kernel, X)
             if not reset:
-                self._admit(rows)
+                self._check_examples(rows)
             if targets == "none":
                 return rows, None
             y = np.asarray(y, dtype=np.float64 if targets == "numbers" else None)
@@ -80,10 +80,10 @@ class DataInput(Estimator):
         if reset:
             self.__dict__.pop("_columns", None)  # of an earlier stream of dicts
         else:
-            self._admit(rows)
+            self._check_examples(rows)
         return rows, y
 
-    def _enter_to_predict(self, X: Any) -> Any:
+    def _check_to_predict(self, X: Any) -> Any:
         """Checked input for predicting."""
         takes = self._kernel_in().takes
         if takes == "objects" or self._is_plain(X):

@@ -178,7 +178,7 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
         intercept = bool(self.fit_intercept)
         return self._bounded(rows, n_outputs, rules.soft_margin, self.rho, signs=True, intercept=intercept)
 
-    _hard = False
+    _stops_when_separated = False
 
     def _theorem(self, radius_sq: float) -> str:
         return "the theorem on NORMA is about its regularised loss, not about its mistakes"

@@ -40,16 +40,16 @@ class OneExampleInput(DataInput):
         array = np.asarray(x)
         return array[None, :] if array.ndim == 1 else array
 
-    def _light_row(self, x: Any, *, grow: bool = False) -> Rows:
+    def _fast_row(self, x: Any, *, grow: bool = False) -> Rows:
         """One checked example, for an estimator that has learned before; with `grow`, new features get a column."""
         kernel, columns = self._kernel_in(), None
         if type(x) is not np.ndarray:
             if kernel.takes != "vectors" or hasattr(x, "toarray"):
-                return self._heavy_row(kernel, x, grow)
+                return self._checked_row(kernel, x, grow)
             if isinstance(x, dict):
                 x, columns = self._from_dict(x, grow)
         elif kernel.takes != "vectors":
-            return self._heavy_row(kernel, x, grow)
+            return self._checked_row(kernel, x, grow)
         row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy, so that the caller may change x later
         d = self.n_features_in_ if columns is None else len(columns)
         if row.shape != (1, d):
@@ -62,7 +62,7 @@ class OneExampleInput(DataInput):
         rows._kept["is sparse"] = False
         kernel._check_rows(rows, "x")
         if grow:
-            self._admit(rows)
+            self._check_examples(rows)
         if columns is not None:
             self._learner.add_features(d)
             self._columns, self.n_features_in_ = columns, d
@@ -70,7 +70,7 @@ class OneExampleInput(DataInput):
                 self.feature_names_in_ = np.array(list(columns), dtype=object)
         return rows
 
-    def _heavy_row(self, kernel: Kernel, x: Any, learn: bool) -> Rows:
+    def _checked_row(self, kernel: Kernel, x: Any, learn: bool) -> Rows:
         """One CSR row or object, checked by the slower checks of whole data sets."""
         rows = prepare(kernel, self._as_batch(x))
         if isinstance(rows, VectorRows):
@@ -81,7 +81,7 @@ class OneExampleInput(DataInput):
                 )
             rows = rows.astype(self._dtype)
         if learn:
-            self._admit(rows)
+            self._check_examples(rows)
         return rows
 
     def _from_dict(self, x: dict[Any, Any], grow: bool) -> tuple[NDArray[np.float64], dict[Any, int] | None]:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_integer
 from onkel.errors import InputError, KindError, ValuesError
-from onkel.estimators.base import left_as_it_was
+from onkel.estimators.base import undo_on_error
 from onkel.estimators.input import KernelInput, are_labels
 from onkel.estimators.one_example import OneExampleInput
 from onkel.estimators.progress import progress_bar
@@ -69,7 +69,7 @@ class OnlineKernelInput(KernelInput, OnlineEstimator):
             examined = check_gram(rows, self._name)
             if isinstance(kernel, Precomputed):  # K says nothing about a kernel derived from it, such as −K
                 self._is_psd = examined
-        self._admit(rows)
+        self._check_examples(rows)
         return kernel
 
 
@@ -111,9 +111,9 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
         <X, y (labels), sample_weight, new fit, returns, stopped>
         """
-        with left_as_it_was(self):
+        with undo_on_error(self):
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
-            rows, y = self._enter_labelled(X, y, reset=not go_on, whole=True)
+            rows, y = self._check_labelled(X, y, reset=not go_on, whole=True)
             weights = self._weights(sample_weight, y, balanced=True)
             present, given = np.flatnonzero(weights > 0), len(rows)
             classes = np.unique(y[present])
@@ -155,7 +155,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
                 for epoch in range(self.max_iter):
                     self.n_iter_, before = epoch + 1, len(self._learner.ledger)
                     order = random.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
-                    self._take(rows[order], y[order], weights[order], row_ids[order])
+                    self._learn_chunk(rows[order], y[order], weights[order], row_ids[order])
                     progress(epoch + 1, f"{len(self._learner.ledger)} mistakes")
                     self.converged_ = len(self._learner.ledger) == before
                     if self.converged_:
@@ -175,9 +175,9 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             may turn up late, and the output of a late class starts at its first example.
         <sample_weight, returns, stopped (chunk)>
         """
-        with left_as_it_was(self):
+        with undo_on_error(self):
             first = not hasattr(self, "_learner")
-            rows, y = self._enter_labelled(X, y, reset=first, whole=False)
+            rows, y = self._check_labelled(X, y, reset=first, whole=False)
             weights = self._weights(sample_weight, y, balanced=False)
             if first:
                 self._begin(rows, classes)
@@ -194,7 +194,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             interrupted = None
             try:
                 if len(present):
-                    self._take(rows, y, weights, row_ids)
+                    self._learn_chunk(rows, y, weights, row_ids)
             except KeyboardInterrupt as stop:
                 interrupted = stop
         if interrupted is not None:
@@ -212,7 +212,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self._draw = check_random_state(self.random_state).uniform()
         self.n_iter_, self.converged_ = 1, False
 
-    def _take(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray) -> None:
+    def _learn_chunk(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray) -> None:
         """Learns from a chunk with its labels; if an example is refused, nothing has changed."""
         labels = self._labels.copy()
         known = len(labels.found)
@@ -244,16 +244,16 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
                 self._columns = {name: i for i, name in enumerate(x)}
             return self
         if self._knows(label) and self.class_weight is None:
-            self._learner.learn_one(self._light_row(x, grow=True), self._labels.target(label), self._seen)
+            self._learner.learn_one(self._fast_row(x, grow=True), self._labels.target(label), self._seen)
         else:
             self._refuse_many(label)
             targets = np.asarray([y])
             check_classification_targets(targets)
             self._labels.copy().index(targets, self._name)  # refuses a bad label before the learner changes
             weights = self._weights(None, targets, balanced=False)
-            row = self._light_row(x, grow=True)
+            row = self._fast_row(x, grow=True)
             if weights[0] > 0:
-                self._take(row, targets, weights, np.array([self._seen]))
+                self._learn_chunk(row, targets, weights, np.array([self._seen]))
         self._seen += 1
         return self
 
@@ -288,7 +288,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """The label of one example x, a vector, dict, CSR row or object; None before any learning."""
         if not hasattr(self, "_learner"):
             return None
-        scores, labels = self._output_scores_one(self._light_row(x)), self._labels
+        scores, labels = self._output_scores_one(self._fast_row(x)), self._labels
         if labels.n_outputs == 1 and len(labels.seen) == 2:
             label = self.classes_[int(scores[0, 0] * labels.sign >= 0)]
         else:
@@ -304,13 +304,13 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
-        return self._labels.out(self._output_scores(self._enter_to_predict(X)))
+        return self._labels.out(self._output_scores(self._check_to_predict(X)))
 
     # ---------------------------------------------------------------- input validation
 
-    def _enter_labelled(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
+    def _check_labelled(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
         self._check_params()
-        rows, labels = self._enter(X, y, reset=reset, whole=whole)
+        rows, labels = self._check_data(X, y, reset=reset, whole=whole)
         if reset or not are_labels(labels):
             check_labels(labels, self._name)
         return rows, labels
@@ -352,9 +352,9 @@ class OnlineRegressor(OnlineEstimator):
 
         <X, y (numbers), sample_weight, new fit, returns, stopped>
         """
-        with left_as_it_was(self):
+        with undo_on_error(self):
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
-            rows, y, weights, present, given = self._enter_all(X, y, sample_weight, reset=not go_on, whole=True)
+            rows, y, weights, present, given = self._check_targets(X, y, sample_weight, reset=not go_on, whole=True)
             random = check_random_state(self.random_state)
             if not go_on:
                 self._begin(rows)
@@ -373,9 +373,9 @@ class OnlineRegressor(OnlineEstimator):
         y : shape (n,), the target numbers; novelty detection ignores it.
         <sample_weight, returns, stopped (chunk)>
         """
-        with left_as_it_was(self):
+        with undo_on_error(self):
             first = not hasattr(self, "_learner")
-            rows, y, weights, present, given = self._enter_all(X, y, sample_weight, reset=first, whole=False)
+            rows, y, weights, present, given = self._check_targets(X, y, sample_weight, reset=first, whole=False)
             if first:
                 self._begin(rows)
             row_ids, interrupted = self._seen + present, None
@@ -392,12 +392,12 @@ class OnlineRegressor(OnlineEstimator):
             raise interrupted
         return self
 
-    def _enter_all(
+    def _check_targets(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool
     ) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], int]:
         """Rows, targets (n, 1), weights and positions of the examples with a positive weight; the length of X."""
         self._check_params()
-        rows, y = self._enter(X, y, reset=reset, whole=whole, targets=self._targets)
+        rows, y = self._check_data(X, y, reset=reset, whole=whole, targets=self._targets)
         weights = self._sample_weights(sample_weight, len(rows))
         targets = np.ones((len(rows), 1)) if y is None else np.array(y, dtype=np.float64).reshape(-1, 1)
         present, given = np.flatnonzero(weights > 0), len(rows)
@@ -427,7 +427,7 @@ class OnlineRegressor(OnlineEstimator):
             if isinstance(x, dict):
                 self._columns = {name: i for i, name in enumerate(x)}
             return self
-        self._learner.learn_one(self._light_row(x, grow=True), np.array([[y]], dtype=np.float64), self._seen)
+        self._learner.learn_one(self._fast_row(x, grow=True), np.array([[y]], dtype=np.float64), self._seen)
         self._seen += 1
         return self
 
@@ -435,7 +435,7 @@ class OnlineRegressor(OnlineEstimator):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "_learner")
-        return self._output_scores(self._enter_to_predict(X))[:, 0]
+        return self._output_scores(self._check_to_predict(X))[:, 0]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The prediction f(x) for each row of X, shape (n,)."""
@@ -445,4 +445,4 @@ class OnlineRegressor(OnlineEstimator):
         """The prediction f(x) for one example x, a vector, dict, CSR row or object; None before any learning."""
         if not hasattr(self, "_learner"):
             return None
-        return float(self._output_scores_one(self._light_row(x))[0, 0])
+        return float(self._output_scores_one(self._fast_row(x))[0, 0])

@@ -31,7 +31,7 @@ class OnlineKernelEstimator(OnlineKernelInput):
     _learner: Any
     random_state: Any
 
-    def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _by_class(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """Columns in the learner's order of outputs → columns in the order of `decision_function`."""
         return coef
 
@@ -81,18 +81,18 @@ class OnlineKernelEstimator(OnlineKernelInput):
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         """The coefficients of the support vectors, shape (outputs, m)."""
-        return np.ascontiguousarray(self._out(self._expansion().coef).T)
+        return np.ascontiguousarray(self._by_class(self._expansion().coef).T)
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
         """The intercept b of each output, shape (outputs,)."""
-        return np.array(self._out(self._expansion().intercept[None, :])[0])
+        return np.array(self._by_class(self._expansion().intercept[None, :])[0])
 
     @property
     def model_(self) -> Expansion:
         """What has been learned, as a frozen model whose outputs are the columns of `decision_function`."""
         model = self._expansion()
-        out = self._out(model.coef)
+        out = self._by_class(model.coef)
         return Expansion(model.kernel, model.support, model.rows, out, self.intercept_)
 
     def _expansion(self) -> Expansion:
@@ -125,17 +125,19 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
     A subclass says in `_theorem` which theorem bounds its mistakes, or why none does.
     """
 
-    _hard: bool = True  # learns until no example is wrong: `fit` then warns of equal rows with different labels
+    _stops_when_separated: bool = (
+        True  # learns until no example is wrong: `fit` then warns of equal rows with different labels
+    )
 
     def _after_fit(self, run: StreamedEpochs, y: NDArray, interrupted: bool) -> None:
-        if self._hard and self.max_iter > 1 and not self.converged_ and not interrupted:
+        if self._stops_when_separated and self.max_iter > 1 and not self.converged_ and not interrupted:
             warn_of_conflicts(run.rows, y, self._name)
 
     @abstractmethod
     def _theorem(self, radius_sq: float) -> Theorem | str:
         """The theorem on the mistakes if k(x, x) ≤ radius_sq and all weights are 1; or, in words, why there is none."""
 
-    def _out(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _by_class(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._labels.out(coef)
 
     @property

@@ -112,7 +112,7 @@ class OnlineSVC(OnlineKernelClassifier):
         limit = int(float(self.cache_size) * 2**20)
         return LasvmLearner(self._resolve(rows), n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
 
-    _hard = False
+    _stops_when_separated = False
 
     def _theorem(self, radius_sq: float) -> str:
         return "there is no theorem on the mistakes of LASVM, only on where its steps lead"

@@ -104,7 +104,7 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
     RULES: ClassVar[dict[str, Any]] = {"PA": rules.pa, "PA-I": rules.pa1, "PA-II": rules.pa2}
 
     @property
-    def _hard(self) -> bool:  # type: ignore[override]
+    def _stops_when_separated(self) -> bool:  # type: ignore[override]
         return self.variant == "PA"
 
     def _check_params(self) -> None:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
-from onkel.estimators.base import left_as_it_was
+from onkel.estimators.base import undo_on_error
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.svm_base import OneExpansion, SupportVectorMachine
 from onkel.estimators.targets import check_labels
@@ -142,11 +142,11 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
         <X, y (labels), sample_weight (C), returns, stopped (SVM)>
         """
-        with left_as_it_was(self):
+        with undo_on_error(self):
             warm_start = None
             if self.warm_start and hasattr(self, "model_"):
                 warm_start = WarmStart(self.classes_, self.model_, self.n_support_, self._high)
-            rows, y, weights = self._come_in(X, y, sample_weight, "labels")
+            rows, y, weights = self._check_fit_data(X, y, sample_weight, "labels")
             index = self._classes(y, weights)
             kernel = self._resolve(rows)
             high = self._high = _times(self.C, weights * self.class_weight_[index])
@@ -154,7 +154,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             tasks = [partial(pairs.task, a, b, high, warm_start) for a, b in pairs]
             solutions, interrupted = self._solve(tasks)
             self._report(solutions, interrupted is not None)
-            self._tell(rows, index, pairs, solutions)
+            self._set_solutions(rows, index, pairs, solutions)
         if interrupted is not None:
             raise interrupted
         return self
@@ -173,7 +173,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=y)
         return index
 
-    def _tell(self, rows: Rows, index: NDArray, pairs: PairProblems, solutions: list[dual.Solution]) -> None:
+    def _set_solutions(self, rows: Rows, index: NDArray, pairs: PairProblems, solutions: list[dual.Solution]) -> None:
         """Sets the fitted attributes from the solutions of all pairs."""
         k = len(self.classes_)
         coef = pairs.coefficients([s.beta for s in solutions])
@@ -230,7 +230,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "kernel_")
-        return self.model_.scores(self._enter_to_predict(X))
+        return self.model_.scores(self._check_to_predict(X))
 
     def _primal(self) -> Any:
         if len(self.classes_) == 2:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from onkel._core import thread_count, threads
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.errors import KindError, ParameterError, ValuesError, warn
-from onkel.estimators.base import left_as_it_was
+from onkel.estimators.base import undo_on_error
 from onkel.estimators.input import KernelInput
 from onkel.estimators.progress import progress_bar
 from onkel.gram import check_symmetric
@@ -65,7 +65,7 @@ class SupportVectorMachine(KernelInput):
             return replace(kernel, takes="objects")
         return kernel
 
-    def _come_in(
+    def _check_fit_data(
         self, X: Any, y: Any, sample_weight: Any, targets: Literal["labels", "numbers", "none"]
     ) -> tuple[Rows, Any, NDArray[np.float64]]:
         """Checked input: rows, targets and weights; a weight of 0 leaves a row out."""
@@ -74,7 +74,7 @@ class SupportVectorMachine(KernelInput):
         self._sparse = sp.issparse(X)
         if self._sparse and self._kernel_in(fresh=True).takes == "gram":
             raise KindError(f"{self._name}: Sparse precomputed kernels are not supported; give a dense matrix.")
-        rows, y = self._enter(X, y, reset=True, whole=True, targets=targets)
+        rows, y = self._check_data(X, y, reset=True, whole=True, targets=targets)
         self._dtype, self.shape_fit_ = rows.dtype, getattr(X, "shape", (len(rows),))
         return rows, y, self._positive_weights(sample_weight, len(rows))
 
@@ -98,13 +98,13 @@ class SupportVectorMachine(KernelInput):
             check_symmetric(rows, self._name)
         return kernel
 
-    def _enter_to_predict(self, X: Any) -> Any:
+    def _check_to_predict(self, X: Any) -> Any:
         check_is_fitted(self, "kernel_")
         if sp.issparse(X) and not self._sparse and not isinstance(self.kernel_, Custom):
             raise ParameterError(
                 f"cannot use sparse input in {self._name!r} trained on dense data: give X.toarray(), or train on CSR."
             )
-        return super()._enter_to_predict(X)
+        return super()._check_to_predict(X)
 
     # ---------------------------------------------------------------- solving
 
@@ -120,7 +120,7 @@ class SupportVectorMachine(KernelInput):
         }
         with progress_bar(self._name, BAR if one else len(tasks), int(self.verbose)) as progress:
             if one:
-                report = _Falling(progress, self.tol) if self.verbose else None
+                report = _GapReport(progress, self.tol) if self.verbose else None
                 solution = dual.solve(*tasks[0](), **options, report=report)
                 return [solution], solution.interrupted
             # a user's function is called from one thread only
@@ -184,14 +184,14 @@ class OneExpansion(SupportVectorMachine):
         """The dual problem of rows with positive weights, and the β to start from."""
 
     def _fit_one(self, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> Self:
-        with left_as_it_was(self):
-            rows, y, weights = self._come_in(X, y, sample_weight, targets)
-            interrupted = self._solve_and_tell(rows, y, weights)
+        with undo_on_error(self):
+            rows, y, weights = self._check_fit_data(X, y, sample_weight, targets)
+            interrupted = self._solve_and_set(rows, y, weights)
         if interrupted is not None:
             raise interrupted
         return self
 
-    def _solve_and_tell(self, rows: Rows, y: Any, weights: NDArray[np.float64]) -> KeyboardInterrupt | None:
+    def _solve_and_set(self, rows: Rows, y: Any, weights: NDArray[np.float64]) -> KeyboardInterrupt | None:
         present = np.flatnonzero(weights > 0)
         present_rows = rows if len(present) == len(rows) else rows[present]
         y = None if y is None else np.asarray(y, dtype=np.float64)[present]
@@ -212,10 +212,10 @@ class OneExpansion(SupportVectorMachine):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "kernel_")
-        return self.model_.scores(self._enter_to_predict(X))[:, 0]
+        return self.model_.scores(self._check_to_predict(X))[:, 0]
 
 
-class _Falling:
+class _GapReport:
     """Progress of one problem: the duality gap in words, the violation on a logarithmic scale down to tol."""
 
     def __init__(self, progress: Any, tol: float) -> None:

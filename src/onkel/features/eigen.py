@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer
 from onkel.errors import GramError, KindError, ValuesError
-from onkel.estimators.base import KernelParams, left_as_it_was
+from onkel.estimators.base import KernelParams, undo_on_error
 from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
@@ -129,7 +129,7 @@ class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             )
         if n_components is not None:
             n_components = check_integer(n_components, "n_components", who, at_least=1, advice="None takes all.")
-        with left_as_it_was(self):
+        with undo_on_error(self):
             rows = self._rows(RBF() if kernel is None else kernel, X, reset=True)
             if kernel is None:
                 kernel = RBF(gamma=1.0 / self.n_features_in_)

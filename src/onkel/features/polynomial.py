@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer, check_number
 from onkel.errors import ParameterError, ShapeError
-from onkel.estimators.base import left_as_it_was
+from onkel.estimators.base import undo_on_error
 
 __all__ = ["PolynomialMap"]
 
@@ -160,7 +160,7 @@ class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         p = check_integer(self.degree, "degree", who, at_least=1, advice=advice)
         gamma = check_number(self.gamma, "gamma", who, at_least=0.0, advice=advice)
         coef0 = check_number(self.coef0, "coef0", who, at_least=0.0, advice=advice)
-        with left_as_it_was(self):
+        with undo_on_error(self):
             d = validate_data(self, X, accept_sparse="csr", dtype=FLOATS).shape[1]
             w = np.array([coef0] * (coef0 > 0) + [gamma] * d)
             columns = math.comb(len(w) + p - 1, p)
