@@ -1,1 +1,1 @@
-"""Learners: algorithms that take rows and targets and change; they know neither labels nor scikit-learn."""
+"""Learners: the algorithms that learn from rows and their targets; they know neither labels nor scikit-learn."""

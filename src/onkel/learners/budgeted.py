@@ -1,13 +1,17 @@
-"""The learner in bounded memory: a rule, a budget policy, and slots for the support.
+"""The learner in bounded memory: an update rule, a budget policy, and slots for the support vectors.
 
-A chunk is taken in parts. For each its kernel values with the slots and with itself are computed at
-once; then the examples are learned one by one on these row_ids, in the core (cpp/online.h) or, where
-the rule or the policy has no twin there, here; at the end the slots' rows are brought up to date. The
-result does not depend on the parts: a kernel value depends on nothing but its two rows, and sums over
-the slots are made slot by slot.
+A chunk of examples is learned in parts of at most `CHUNK` rows, and each part in three steps:
 
-Without a budget the slots are the part's own, and the support of the parts before it is a growing one
-(`onkel.learners.support.Support`), whose scores are pulled.
+1. The kernel values of the part with the slots, and with itself, are computed at once.
+2. With these values the examples are learned one by one: in the compiled core (cpp/learn/budget.h), or here if the
+   core has no twin of the rule or of the policy.
+3. The rows that entered a slot are copied into it.
+
+The result does not depend on how a stream is cut into parts: a kernel value depends on its two rows only, and sums
+over the slots are formed in the order of the slots.
+
+Without a budget the slots are needed only while a part is learned. At its end the new support vectors are appended to
+a growing support (`onkel.learners.support.Support`), whose share of the scores is computed in step 1 of every part.
 """
 
 from __future__ import annotations
@@ -30,12 +34,15 @@ from onkel.learners.support import Support
 
 __all__ = ["ONE", "BudgetedLearner", "Slots", "as_targets", "in_parts", "parts_of"]
 
-CHUNK = 512  # rows that are learned on one set of kernel values
-SMALL_SCALE = 1e-100  # below it, the scale of all weights is given to them
+CHUNK = 512  # rows whose kernel values are computed at once
+SMALL_SCALE = 1e-100  # below this the common factor is multiplied into the weights and reset to 1, before it underflows
 
 
 class One(NamedTuple):
-    """Room for one example, and the core's hold on it; other arrays of the learner's need another."""
+    """Arrays for one example, and the core's object that refers to them and to the learner's arrays.
+
+    It must be made anew when the learner gets other arrays.
+    """
 
     memory: Memory
     steps: NDArray[np.float64]
@@ -43,10 +50,20 @@ class One(NamedTuple):
 
 
 class BudgetedLearner:
-    """f(x) = scale · Σⱼ Aⱼ k(sⱼ, x) + b, learned by a rule in the slots of a policy.
+    """f(x) = scale · Σⱼ Aⱼ k(sⱼ, x) + b for each output, learned by a rule; the policy limits the support.
 
-    `counts` are the mistakes (y f ≤ 0) and the updates of all outputs, `margin` and `offset` NORMA's
-    ρ or ε and b, one of each per output.
+    `counts` holds the numbers of mistakes (y f ≤ 0) and of updates, over all outputs. `margin` and `offset` hold
+    NORMA's margin (ρ or ε) and b, one of each per output.
+
+    Parameters
+    ----------
+    kernel, n_outputs : the kernel, and the number of outputs.
+    rule : how large a step is (`onkel.learners.rules`).
+    policy : which support vector makes room, and the budget (`onkel.learners.policies`).
+    norma : NORMA's regularisation and moving margin; None (default): the rule is not one of NORMA's.
+    margin : the first value of every output's margin; default 0.
+    seed : of the policy's random numbers, an integer ≥ 0; default 0.
+    window : how many of the last updates the ledger keeps; default 1000.
     """
 
     def __init__(
@@ -65,19 +82,19 @@ class BudgetedLearner:
         self._first_margin = margin
         slots = policy.budget or 0
         self.slots, self.past = Slots(), Support(n_outputs)
-        self.slot_row_ids = np.empty(slots, dtype=np.int64)  # which row of the data is in each slot,
-        self.entered = np.empty(slots, dtype=np.int64)  # and since which round
+        self.slot_row_ids = np.empty(slots, dtype=np.int64)  # the id of the row in each slot,
+        self.entered = np.empty(slots, dtype=np.int64)  # and the round in which it entered
         self.A = np.zeros((n_outputs, slots))
         self.k_ss = np.zeros(slots)
         self.K_slots: NDArray | None = None
         self.sq_norms = np.zeros(n_outputs)
-        self.state = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # policies.Memory, state
+        self.state = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # scale, spread, Q, M, φ: see policies.Memory
         self.places = np.zeros(2, dtype=np.int64)
         self.random = np.array([seed], dtype=np.uint64)
         self.margin, self.offset = np.full(n_outputs, margin), np.zeros(n_outputs)
         self.counts = np.zeros(2, dtype=np.int64)
         self.ledger, self.rounds = Window(window), 0
-        self.model: Any = None  # what the estimator last made of this state
+        self.model: Any = None  # the model that the estimator last made from this state
         self._settings = self._native_settings()
         self._one: One | None = None
 
@@ -85,7 +102,7 @@ class BudgetedLearner:
         return vars(self) | {"_one": None}
 
     def _native_settings(self) -> tuple[Any, ...] | None:
-        """Rule, policy and parameters as the core takes them; None where it does not know them."""
+        """Rule, policy and parameters as the core takes them; None if it has no twin of the rule or the policy."""
         code = NATIVE.get(self.rule.step)
         if code is None or self.policy.code is None:
             return None
@@ -96,7 +113,7 @@ class BudgetedLearner:
         parameters = (given.get("C", 1.0), given.get("epsilon", 0.0), norma.eta, norma.lam, nu)
         return code, self.policy.code, parameters, norma.schedule == "sqrt", norma.intercept
 
-    # ---------------------------------------------------------------- what was learned
+    # ---------------------------------------------------------------- the result of learning
 
     @property
     def n_outputs(self) -> int:
@@ -106,7 +123,7 @@ class BudgetedLearner:
         return int(self.places[0]) + len(self.past)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
-        """The support, the oldest first, its weights (m, outputs), and which rows of the data it is."""
+        """The support vectors (the oldest first), their weights (m, outputs), and the ids of their rows."""
         size = int(self.places[0])
         scale, spread = self.state[0], self.state[1]
         if self.policy.budget is None:
@@ -116,7 +133,7 @@ class BudgetedLearner:
         return rows, np.ascontiguousarray(scale * self.A[:, order].T), self.slot_row_ids[order]
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
-        """(n, outputs)."""
+        """The scores of the rows, shape (n, outputs)."""
         out = np.zeros((len(x), self.n_outputs))
         size = int(self.places[0])
         if self.policy.budget is None:
@@ -132,38 +149,41 @@ class BudgetedLearner:
     # ---------------------------------------------------------------- changes
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
-        """New outputs that are copies, mirror images or zeros: each column of (old, new) says which."""
+        """Changes the number of outputs when a class appears.
+
+        `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
+        """
         self.past.change_outputs(output_map)
         self.A = np.ascontiguousarray(output_map.T @ self.A)
         fresh = ~output_map.any(axis=0)
         self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(output_map))
         self.offset = self.offset @ output_map
         self.sq_norms = self.sq_norms @ np.abs(output_map)
-        self.state[2:4] *= np.abs(output_map).sum() / len(
-            output_map
-        )  # Q and M: a output that is doubled has erred twice
+        copies = np.abs(output_map).sum() / len(output_map)
+        self.state[2:4] *= copies  # Q and M of the Forgetron: the mistakes of an output that is doubled count twice
         self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
-        """More features, in which all that was learned is 0."""
+        """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
         self.slots.add_features(n_features)
         self.past.add_features(n_features)
         self.model = None
 
     def savepoint(self) -> Any:
-        """What `rollback` needs to undo all learning from now on.
+        """The present state, as `rollback` takes it.
 
-        Kernel values of the slots with each other are not copied: where learning is undone, they are computed again.
+        The kernel values of the slots with each other are not copied: after a rollback they are computed again.
         """
         K_slots, self.K_slots = self.K_slots, None
         savepoint, self.K_slots = parts_of(self), K_slots
         return savepoint
 
     def rollback(self, savepoint: Any) -> None:
+        """Undoes all changes since the savepoint was made."""
         vars(self).update(savepoint)
 
     def end_epoch(self) -> None:
-        """Without a budget, makes one support vector of those that are the same row; in slots they stay apart."""
+        """Without a budget, merges the support vectors that are the same row; slots may hold a row twice."""
         self.past.end_epoch()
 
     # ---------------------------------------------------------------- learning
@@ -171,7 +191,11 @@ class BudgetedLearner:
     def learn(
         self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Examples, one by one: y (n, outputs), w and the ids of the rows (n,). Their scores before each."""
+        """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
+
+        y (n, outputs) are the targets, NaN (0 if int8) where an output ignores the example; w (n,) > 0 the sample
+        weights; `row_ids` (n,) the ids of the rows.
+        """
         return in_parts(CHUNK, self._learn, x, as_targets(y), w, row_ids)
 
     def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray) -> NDArray[np.float64]:
@@ -188,7 +212,7 @@ class BudgetedLearner:
         rows = memory.row_in_slot[taken]
         new = x[rows] if b > 1 else x
         if budget is None:
-            if self.state[1] < SMALL_SCALE:  # the shrinking of what was learned before
+            if self.state[1] < SMALL_SCALE:  # the factor that the weights of `past` lack
                 self.past.coef[...] *= self.state[1]
                 self.state[1] = 1.0
             coef = np.ascontiguousarray(memory.A[:, : len(taken)].T) / self.state[1]
@@ -201,9 +225,9 @@ class BudgetedLearner:
         return F
 
     def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
-        """One example of weight 1, y (1, outputs); under a budget on arrays that are there already."""
+        """Learns from one example of weight 1, y (1, outputs); with a budget, on preallocated arrays."""
         one = self._one
-        if one is None or one.memory.A is not self.A:  # all arrays are others after `rollback` and `change_outputs`
+        if one is None or one.memory.A is not self.A:  # `rollback` and `change_outputs` replace arrays
             if self.policy.budget is None or self._settings is None:
                 self.learn(x, y, ONE, np.array([row_id]))
                 return
@@ -229,7 +253,7 @@ class BudgetedLearner:
         F: NDArray[np.float64],
         steps: NDArray[np.float64],
     ) -> bool:
-        """The pass in the core; whether any row was put into a slot."""
+        """Learns from a part in the core; returns whether any row was put into a slot."""
         return self._bound(memory, base, F, steps).learn(y, w, self.rounds) >= 0
 
     def _bound(
@@ -239,7 +263,7 @@ class BudgetedLearner:
         F: NDArray[np.float64],
         steps: NDArray[np.float64],
     ) -> _native.Budget32:
-        """The learner and its examples as the core takes them, for as long as the arrays are these."""
+        """The core's object for this learner and these examples; it is valid until one of the arrays is replaced."""
         assert self._settings is not None
         rule, policy, parameters, root_schedule, intercept = self._settings
         m = memory
@@ -252,7 +276,7 @@ class BudgetedLearner:
         # fmt: on
 
     def _memory(self, x: Rows) -> tuple[Memory, NDArray[np.float64] | None]:
-        """The kernel values of a part, and the scores of the support that is in no slot."""
+        """The slots with the kernel values of a part, and its scores by the support outside the slots (None: 0)."""
         b, size, base = len(x), int(self.places[0]), None
         K_chunk = np.empty((b, b), dtype=x.dtype)
         if b == 1:
@@ -287,7 +311,7 @@ class BudgetedLearner:
         F: NDArray[np.float64],
         steps: NDArray[np.float64],
     ) -> bool:
-        """online.h, online_pass, for any rule and any policy."""
+        """Learns from a part in Python, by any rule and policy: the twin of budget_pass in cpp/learn/budget.h."""
         rule, norma, state = self.rule, self.norma, memory.state
         widens = rule.step is epsilon_insensitive
         for i in range(len(y)):
@@ -315,7 +339,7 @@ class BudgetedLearner:
 
     @staticmethod
     def _fold_scale(memory: Memory) -> None:
-        """Gives the scale to the weights before it underflows."""
+        """Multiplies the common factor into the weights and resets it to 1, before it underflows."""
         memory.A[:, : memory.size] *= memory.state[0]
         memory.state[1] *= memory.state[0]
         memory.state[0] = 1.0

@@ -1,4 +1,9 @@
-"""Epochs over data that is all there, by a learner that takes examples one by one."""
+"""Epochs: repeated passes over a data set, by a learner that visits one example after the other.
+
+`run_epochs` repeats epochs until one of them makes no update. What an epoch does is an object with a method `run`:
+`StreamedEpochs` here suits every learner; `onkel.learners.kernel_perceptron_epochs` has a faster one for the kernel
+perceptron.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +18,26 @@ from onkel.learners.ledger import Ledger
 
 __all__ = ["Epochs", "Outcome", "StreamedEpochs", "run_epochs"]
 
-STEP = 4096  # rows between two looks at the progress
+STEP = 4096  # rows between two reports of the progress
 
 
 class Epochs(Protocol):
-    """Epochs over some rows."""
+    """A data set and a learner, ready to run epochs."""
 
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> Ledger:
+        """The updates of the learner."""
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
-        """One epoch in the given order of rows (None: as they are); returns its updates."""
+        """Runs one epoch, and returns the number of its updates.
+
+        `order` says which row is visited first, second, …; None: in the order of the data. `progress` is called now
+        and then with the number of rows visited in this epoch.
+        """
 
 
 class StreamedEpochs:
-    """A `Epochs` of any learner with ``learn(rows, targets, weights, row_ids)`` and a `ledger`."""
+    """Epochs that give the rows to a learner's ``learn``, `STEP` at a time, as if they came from a stream."""
 
     def __init__(self, learner: Any, rows: Rows, y: NDArray, w: NDArray[np.float64], row_ids: NDArray) -> None:
         self._learner, self.rows, self.y, self.w, self.row_ids = learner, rows, y, w, row_ids
@@ -38,24 +48,25 @@ class StreamedEpochs:
         return found
 
     def learner(self) -> Any:
+        """The learner that has learned from the epochs so far."""
         return self._learner
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
         before, n = len(self.ledger), len(self.rows)
         for start in range(0, n, STEP):
-            where = slice(start, start + STEP) if order is None else order[start : start + STEP]
-            self._learner.learn(self.rows[where], self.y[where], self.w[where], self.row_ids[where])
+            part = slice(start, start + STEP) if order is None else order[start : start + STEP]
+            self._learner.learn(self.rows[part], self.y[part], self.w[part], self.row_ids[part])
             progress(min(start + STEP, n))
         self._learner.end_epoch()
         return len(self.ledger) - before
 
 
 class Outcome(NamedTuple):
-    """How a run of epochs ended."""
+    """How `run_epochs` ended."""
 
-    epochs: int
-    converged: bool  # the last one made no update
-    interrupted: KeyboardInterrupt | None
+    epochs: int  # how many were begun
+    converged: bool  # whether the last one made no update
+    interrupted: KeyboardInterrupt | None  # the Ctrl-C that ended the run, or None
 
 
 def run_epochs(
@@ -67,9 +78,10 @@ def run_epochs(
     shuffle: bool,
     report: Callable[[int], None],
 ) -> Outcome:
-    """Up to `max_iter` epochs over n rows; ends after one without an update, and at Ctrl-C.
+    """Runs up to `max_iter` epochs over n rows; ends after an epoch without an update, and at Ctrl-C.
 
-    `report` is told now and then how many rows were visited, epochs counted.
+    With `shuffle` every epoch visits the rows in a new random order. `report` is called now and then with the number
+    of rows visited since the first epoch began.
     """
     epochs, converged = 0, False
     try:

@@ -1,22 +1,31 @@
-"""The dual learner: an ordered ledger of mistakes over support vectors, and scores that are kept.
+"""Epochs of the kernel perceptron over a data set, with the scores of all rows kept in memory.
 
-A mistake-driven output is the sum of the examples it got wrong, v = Σ step · φ(x), so the list of
-its mistakes in order is all there is: every earlier guess is a prefix of it.
+The perceptron is the sum of the examples it got wrong, v = Σ step · φ(x). An epoch over n rows needs the score of each
+row at the moment when it is visited. There are two ways to get it:
 
-Learning from data that is all there (`KeptScoreEpochs`) keeps the scores of all rows under the current
-guess. Rows are visited in chunks; within a chunk the decisions are made one by one on its small
-Gram matrix, and the examples that were got wrong are *pushed*: their kernel columns are added to
-the scores of the rows still to come. That is (new mistakes) × n kernel values an epoch, where
-asking each row for its score, *pulling*, would be n × (all support). Pushes wait until there are
-enough for whole panels; a chunk pulls what still waits. The rows stand in the order of the epoch, so
-that those to come are a slice; those that have been visited hear of a push at the end of the epoch,
-if another one comes. So, but for a chunk's own Gram matrix and the short chunks of the first epoch,
-a kernel value is computed once an epoch. From the second one on whole kernel columns are kept
-(`cache_bytes`), and a row whose column is there errs again at the cost of an addition; kernel values
-that are computed faster than memory gives them back are not kept.
+    pull   when a row is visited, compute its kernel values with all support vectors:
+           n × (support vectors of all epochs) kernel values an epoch
+    push   keep the scores of all rows, and after a mistake on x add its kernel column, step · k(x, ·), to them:
+           (mistakes of this epoch) × n kernel values an epoch
 
-Learning from a stream (`KernelPerceptronLearner`) pulls, chunk by chunk, and keeps the support packed.
-In both, the perceptron's decisions of a chunk are `decide`; other rules will take its place there.
+A stream must be pulled, and `onkel.learners.kernel_perceptron` does so. Here all rows are known, and an epoch usually
+makes fewer mistakes than there are support vectors from all epochs, so `KeptScoreEpochs` pushes:
+
+- The rows are visited in chunks. Within a chunk, the decisions are made one by one on its small Gram matrix (`decide`).
+- The mistakes are collected in a buffer. When it holds enough for an efficient product (`PUSH`), their kernel columns
+  are added to the scores of the rows that are still to be visited. A chunk that is visited before that pulls: it
+  computes its kernel values with the mistakes in the buffer.
+- Before an epoch the rows are put into the order in which it visits them, so that the rows still to be visited are a
+  contiguous slice.
+- The rows already visited in this epoch need the new columns only if another epoch follows. They get them at its
+  start, or earlier if the buffer exceeds `STORE` bytes.
+
+In this way a kernel value is computed once an epoch, with two exceptions: those of a chunk with itself, and those that
+the short chunks of the first epoch pull, which are computed again when they are pushed.
+
+From the second epoch on, kernel columns are kept in memory, up to `cache_bytes`. Then a push goes to all rows at once,
+to get whole columns, and the rows are no longer reordered. Another mistake on a row whose column is kept costs n
+additions and no kernel value. If a kernel value is computed faster than it is read from memory (`KEEP`), none are kept.
 """
 
 from __future__ import annotations
@@ -37,20 +46,18 @@ from onkel.learners.support import Support
 
 __all__ = ["KeptScoreEpochs", "UpdateBuffer"]
 
-LATER = 2048  # and after the first epoch, when few err
-PUSH = 384  # support vectors that wait for a push
-STORE = 16 << 20  # bytes of rows that were pushed, after which those visited before hear of them
-TINY = 1e-300  # least squared length of a row, where a kernel that is not PSD has a negative one
-KEEP = 256.0  # multiply-adds of a kernel value above which a kept one is cheaper than a new one
-
-
-# ---------------------------------------------------------------- all data at once
+LATER = 2048  # rows of a chunk after the first epoch, when there are few mistakes; in the first there are CHUNK
+PUSH = 384  # updates in the buffer from which on they are pushed
+STORE = 16 << 20  # bytes of pushed rows in the buffer from which on their columns are added to the visited rows, too
+TINY = 1e-300  # the least k(x, x) of a row: a kernel that is not PSD may have a negative one
+KEEP = 256.0  # multiply-adds of a kernel value above which reading it from memory is cheaper than computing it again
 
 
 class UpdateBuffer:
-    """Mistakes in their order, with their rows packed for products: positions `who`, `steps` (m, outputs).
+    """Updates whose kernel columns have not yet been added to the cached scores of all rows.
 
-    There is room for `most` of them, which takes memory only as they come.
+    Of each update, in order: the position of its row (`who`), its `steps` (m, outputs), and the row itself, packed for
+    products. `most` is the expected maximum of their number; its memory is touched only as updates come.
     """
 
     def __init__(self, n_outputs: int, most: int) -> None:
@@ -63,6 +70,7 @@ class UpdateBuffer:
         return len(self.who)
 
     def add(self, who: NDArray[np.int64], steps: NDArray[np.float64], rows: Rows) -> None:
+        """Appends updates: positions `who` (b,), steps (b, outputs), and the rows."""
         if self._rows is None and grows(rows):
             assert isinstance(rows, VectorRows)
             self._rows = GrowingRows(rows.n_features, rows.dtype, self.most)
@@ -74,7 +82,10 @@ class UpdateBuffer:
         self.who, self.steps = np.concatenate([self.who, who]), np.concatenate([self.steps, steps])
 
     def part(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.float64], Rows]:
-        """Who, steps and rows from `start` to `stop`, and before them, with steps of 0, those of the same panel."""
+        """The positions, steps and rows of the updates from `start` to `stop`.
+
+        They begin at the start of a panel: earlier updates in the panel of `start` are included with steps of 0.
+        """
         assert self._rows is not None
         begin = start - start % PANEL
         steps = self.steps[begin:stop].copy()
@@ -82,7 +93,7 @@ class UpdateBuffer:
         return self.who[begin:stop], steps, self._rows[begin:stop]
 
     def forget(self, count: int) -> None:
-        """The first so many have been heard of by all rows."""
+        """Drops the first `count` updates: their columns have been added to the scores of all rows."""
         if isinstance(self._rows, GrowingRows):
             self._rows.forget(count)
         elif self._rows is not None:
@@ -91,10 +102,20 @@ class UpdateBuffer:
 
 
 class KeptScoreEpochs:
-    """Passes over rows that are all there, with kept scores.
+    """Epochs over a data set, with the scores of all rows kept in memory.
 
-    y (n, outputs) in {−1, 0, +1}, w (n,) > 0. `scores` (outputs, n) are those of the current guess
-    on every row once an epoch after the first has ended (`complete`) and what waits is added (`flush`).
+    `scores` (outputs, n) are the scores of all rows under the current hypothesis after an epoch other than the first
+    (`complete`), once `flush` has added the updates in the buffer.
+
+    Parameters
+    ----------
+    kernel, rows : the kernel, and the rows of the data set.
+    y : targets (n, outputs), ±1, or 0 where an output ignores the row.
+    w : sample weights (n,), > 0.
+    row_ids : the ids of the rows (n,), for the ledger and the support.
+    bias : 1 to learn an offset, which makes the kernel k + 1; else 0.
+    cache_bytes : memory for kernel columns, ≥ 0.
+    again : whether there may be more than one epoch; False saves the work for rows that are not visited again.
     """
 
     def __init__(
@@ -111,12 +132,12 @@ class KeptScoreEpochs:
     ) -> None:
         self.kernel, self.bias, self.again = kernel, bias, again
         self.n, self.n_outputs = y.shape
-        self._given = rows  # as the user knows them, and as they are best multiplied
-        self.rows = rows.compact()
-        self.y, self.w, self.row_ids = y, w, row_ids  # by position, the ids to name the rows by
-        self._spare: Rows | None = None  # memory of as many rows that are no longer needed
-        self.place = np.arange(self.n)  # which row of the data stands at a position,
-        self._position = np.arange(self.n)  # and the reverse
+        self._given = rows  # in the order and the format of the user
+        self.rows = rows.compact()  # in the order of the epoch, in the format that is multiplied faster
+        self.y, self.w, self.row_ids = y, w, row_ids  # in the same order
+        self._spare: Rows | None = None  # rows that are no longer needed, whose memory the next reordering uses
+        self.place = np.arange(self.n)  # the row of the data at each position of the epoch's order,
+        self._position = np.arange(self.n)  # and the position of each row of the data
         self.ledger = Ledger()
         self.sq_norms = np.zeros(self.n_outputs)
         self.scores = np.zeros((self.n_outputs, self.n))
@@ -124,26 +145,32 @@ class KeptScoreEpochs:
         self.complete = False
         self._self_values: NDArray[np.float64] | None = None
         most = min(self.n, STORE // row_bytes(self.rows) + PUSH + LATER)
-        self._pending = UpdateBuffer(self.n_outputs, most)  # mistakes that some rows have not heard of,
-        self._pushed = 0  # how many of them were pushed to the rows to come,
-        self._visited: dict[int, int] = {}  # and up to which position the visited rows have had so many
+        self._pending = UpdateBuffer(self.n_outputs, most)
+        self._pushed = 0  # how many of these updates were pushed to the rows still to be visited
+        # {a: p}: the visited rows up to position p (from that of the entry before) have got the first a updates
+        self._visited: dict[int, int] = {}
         size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel._cost(self.rows) > KEEP else 0
-        self._columns = np.empty((min(size, self.n), self.n), dtype=self.rows.dtype)  # touched as it fills
-        self._column_of = np.full(self.n, -1, dtype=np.int64)
+        # the kernel columns that are kept; the operating system provides the memory only as they are written
+        self._columns = np.empty((min(size, self.n), self.n), dtype=self.rows.dtype)
+        self._column_of = np.full(self.n, -1, dtype=np.int64)  # of each position: its column in `_columns`, or −1
         self._kept = 0
-        self._whole = False  # whether a push goes to all rows at once: its columns are kept, or parts are not packed
+        self._whole = False  # whether a push goes to all rows at once, to keep its columns or to avoid packing slices
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
-        """One epoch in the given order of rows (None: as they are); returns its mistakes."""
+        """Runs one epoch, and returns the number of its mistakes (over all outputs).
+
+        `order` says which row is visited first, second, …; None: in the order of the data. `progress` is called now
+        and then with the number of rows visited in this epoch.
+        """
         before, self.complete = len(self.ledger), False
         self.flush()
         self.epoch += 1
         self._whole = self.epoch > 1 and (len(self._columns) > 0 or not grows(self.rows))
         if order is not None and not self._whole:
-            self._sort(order)  # so that "later" is a slice
+            self._sort(order)  # the rows still to be visited are then a slice
         visit = self._position[order] if order is not None and self._whole else None
         chunk = CHUNK if self.epoch == 1 else LATER
-        with threads(thread_count()):  # asked once
+        with threads(thread_count()):  # determined once for the whole epoch
             for start in range(0, self.n, chunk):
                 stop = min(start + chunk, self.n)
                 positions = np.arange(start, stop) if visit is None else visit[start:stop]
@@ -154,8 +181,8 @@ class KeptScoreEpochs:
         return len(self.ledger) - before
 
     def learner(self) -> KernelPerceptronLearner:
-        """A learner that goes on from here."""
-        self._spare = None  # its memory is better used for the support
+        """A learner with the hypothesis reached so far, which can go on with a stream."""
+        self._spare = None  # frees its memory for the support
         online = KernelPerceptronLearner(self.kernel, self.n_outputs, self.bias)
         online.ledger, online.sq_norms, online.rounds = self.ledger, self.sq_norms, self.rounds
         entries = self.ledger.entries
@@ -171,24 +198,26 @@ class KeptScoreEpochs:
         return online
 
     def self_values(self) -> NDArray[np.float64]:
-        """k(x, x) of each row, by position, computed once; to be asked when the rows are in their order."""
+        """k(x, x) of each row, in the present order of the rows; computed once."""
         if self._self_values is None:
             self._self_values = self.kernel._diag(self.rows)
         return self._self_values
 
     def _sort(self, order: NDArray[np.int64]) -> None:
-        here = self._position[order]
-        before, self.rows = self.rows, self.rows.reordered(here, self._spare)
+        """Puts the rows, and everything that is stored by position, into the order of the epoch."""
+        old = self._position[order]  # the present positions, in the new order
+        before, self.rows = self.rows, self.rows.reordered(old, self._spare)
         self._spare = before if before is not self._given else None
-        self.y, self.w, self.row_ids = np.take(self.y, here, axis=0), self.w[here], self.row_ids[here]
-        if self.epoch > 1:  # before it they are 0
-            self.scores = np.take(self.scores, here, axis=1)
+        self.y, self.w, self.row_ids = np.take(self.y, old, axis=0), self.w[old], self.row_ids[old]
+        if self.epoch > 1:  # in the first epoch they are still 0
+            self.scores = np.take(self.scores, old, axis=1)
         if self._self_values is not None:
-            self._self_values = self._self_values[here]
+            self._self_values = self._self_values[old]
         self.place = order
         self._position[order] = np.arange(self.n)
 
     def _chunk(self, positions: NDArray[np.int64], where: slice | NDArray[np.int64]) -> None:
+        """Visits the rows at these positions; `where` are the same positions, as a slice if possible."""
         x = self.rows[where]
         scores = self.scores[:, where].copy()
         had, waiting = self._pushed, len(self._pending) - self._pushed
@@ -196,13 +225,13 @@ class KeptScoreEpochs:
             _, steps, s = self._pending.part(self._pushed, len(self._pending))
             add_scores(self.kernel, x, s, steps, scores.T)
             scores += self.bias * steps.sum(axis=0)[:, None]
-            if self.epoch > 1 and not self._whole:  # long chunks: what was pulled is not computed again
+            if self.epoch > 1 and not self._whole:  # the pulled scores are kept, so that they are not computed again
                 self.scores[:, where] = scores
                 had += waiting
         if self.again and not self._whole:
             self._visited[had] = int(positions[-1]) + 1
         lengths = None
-        if self.epoch > 1:  # at first too many err to choose among them
+        if self.epoch > 1:  # in the first epoch there are too many mistakes to choose rows by their margin
             lengths = np.sqrt(np.maximum(self.self_values()[where] + self.bias, TINY))
         steps, erred = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.sq_norms, lengths)
         who, steps, before = positions[erred], steps[erred], self.rounds + 1
@@ -211,7 +240,7 @@ class KeptScoreEpochs:
             return
         self.ledger.add(steps, before + erred, self.row_ids[who])
         new = x[erred]
-        if self._whole:  # those whose columns are kept need not wait
+        if self._whole:  # updates whose columns are kept are added at once
             kept = self._column_of[who] >= 0
             if kept.any():
                 self._add_kept(who[kept], steps[kept])
@@ -220,7 +249,7 @@ class KeptScoreEpochs:
             self._pending.add(who, steps, new)
 
     def flush(self) -> None:
-        """Adds what is due to any row: after it, if `complete`, the scores are those of the last guess."""
+        """Adds all updates in the buffer to the scores; if `complete`, these are then those of the last hypothesis."""
         if self._whole and len(self._pending):
             self._add(slice(0, self.n), *self._pending.part(0, len(self._pending)))
         self._pushed = len(self._pending)
@@ -228,7 +257,7 @@ class KeptScoreEpochs:
         self._visited.clear()
 
     def _push(self, front: int) -> None:
-        """Adds what waits to the scores of the rows from `front` on, once there is enough of it."""
+        """Adds the updates in the buffer to the scores of the rows from `front` on, if there are enough of them."""
         waiting = len(self._pending) - self._pushed
         if waiting < PUSH:
             return
@@ -239,7 +268,7 @@ class KeptScoreEpochs:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Adds what was pushed to the visited rows that have not had it, and forgets it."""
+        """Adds the pushed updates to the scores of the visited rows that lack them, and drops them from the buffer."""
         start = 0
         for had, stop in self._visited.items():
             if had < self._pushed:
@@ -250,16 +279,16 @@ class KeptScoreEpochs:
         self._pushed = 0
 
     def _add_kept(self, who: NDArray[np.int64], A: NDArray[np.float64]) -> None:
-        """scores += A' k(who, rows), by columns that are kept."""
+        """scores += Aᵀ k(rows at the positions `who`, all rows), by columns that are kept; A (m, outputs)."""
         if self.bias:
             self.scores += self.bias * A.sum(axis=0)[:, None]
         _native.add_columns(self._columns, self._column_of[who], A, self.scores, thread_count())
 
     def _add(self, where: slice, who: NDArray[np.int64], A: NDArray[np.float64], s: Rows) -> None:
-        """scores[:, where] += A' k(s, rows[where]); s are the rows of `who`, whose columns are not kept.
+        """scores[:, where] += Aᵀ k(s, rows[where]); s are the rows at the positions `who`, A (m, outputs) their steps.
 
-        From now on they are, while there is room. In the first epoch columns come in two parts, and
-        fresh memory costs more than computing twice, so that keeping begins with the second.
+        Their columns were not kept so far. If `_whole`, and while there is room, they are from now on. The first epoch
+        keeps none: it computes each column in two parts, and touching fresh memory costs more than computing it twice.
         """
         if where.start == where.stop:
             return

@@ -1,8 +1,9 @@
-"""The contract of every learner, and what several learners share.
+"""The contract of every learner, and functions that several learners share.
 
-A learner takes rows with their targets, changes, and gives scores. It knows neither labels nor scikit-learn: an
-estimator turns labels into targets, and scores into labels. It has one or several *outputs*, one score each: a single
-one for two classes or for numbers, one per class otherwise (one-vs-rest). All outputs share the kernel values.
+A learner learns from rows and their targets, and gives scores. It knows neither labels nor scikit-learn: an estimator
+turns labels into targets, and scores into labels. A learner has one or several *outputs*, and each output gives one
+score: there is a single output for two classes and for regression, and one per class otherwise (one-vs-rest). All
+outputs share the kernel values.
 """
 
 from __future__ import annotations
@@ -18,32 +19,34 @@ from onkel.learners.ledger import Ledger
 
 __all__ = ["ONE", "Learner", "as_targets", "in_parts", "parts_of"]
 
-ONE = np.ones(1)  # the weight of an example that has none
+ONE = np.ones(1)  # the sample weights of one example without a weight
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """What an online estimator asks of its learner."""
+    """The attributes and methods that an online estimator needs of its learner."""
 
-    ledger: Ledger  # of the updates, all of them or the last ones
-    rounds: int  # examples that were learned from, epochs counted
+    ledger: Ledger  # the updates in order: all of them, or the last ones
+    rounds: int  # examples visited so far; an example that is visited in three epochs counts three times
 
     @property
     def n_outputs(self) -> int:
-        """How many outputs there are."""
+        """The number of outputs."""
 
     def learn(self, x: Rows, y: NDArray[Any], w: NDArray[np.float64], row_ids: NDArray[np.int64]) -> Any:
         """Learns from a chunk of examples, one after the other.
 
-        y (n, outputs) are the targets: ±1 for classes, where 0 says that the output ignores the example, or numbers;
-        w (n,) > 0 are the weights, `row_ids` (n,) the ids that the ledger and the support know the rows by.
+        y (n, outputs) holds the targets: for classes ±1 as int8, or 0 where the output ignores the example; for
+        regression numbers as float64. w (n,) > 0 are the sample weights, and `row_ids` (n,) the numbers under which
+        the ledger and the support refer to the rows. Learners that compute the score of every example before learning
+        from it return these scores, shape (n, outputs); the others return None.
         """
 
     def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
-        """The same for one example of weight 1, fast."""
+        """Learns from one example of weight 1, faster than `learn`; y (1, outputs) is float64."""
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
-        """The scores of rows, shape (n, outputs)."""
+        """The scores of the rows, shape (n, outputs)."""
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """Changes the number of outputs when a class appears.
@@ -52,20 +55,20 @@ class Learner(Protocol):
         """
 
     def add_features(self, n_features: int) -> None:
-        """Makes room for more features, in which all that was learned is 0."""
+        """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
 
     def end_epoch(self) -> None:
-        """Called at the end of an epoch: merges support vectors that are the same row, where there are such."""
+        """Is called at the end of every epoch; merges the support vectors that are the same row, if there are any."""
 
     def savepoint(self) -> Any:
-        """A savepoint, for `rollback`."""
+        """The present state, as `rollback` takes it."""
 
     def rollback(self, savepoint: Any) -> None:
-        """Undoes all learning since the savepoint."""
+        """Undoes all changes since the savepoint was made."""
 
 
 def as_targets(y: NDArray) -> NDArray[np.float64]:
-    """Targets as the passes take them: NaN where a output does not look, which labels say by a 0."""
+    """The targets as float64; the 0 that marks an ignored example in int8 targets becomes NaN."""
     if y.dtype != np.int8:
         return y
     targets = y.astype(np.float64)
@@ -82,7 +85,7 @@ def in_parts(
     w: NDArray[np.float64],
     row_ids: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Learns from `size` examples at a time; the scores of all."""
+    """Calls `learn` for at most `size` examples at a time, and returns the scores of all of them."""
     if len(x) <= size:
         return learn(x, y, w, row_ids)
     parts = [slice(start, start + size) for start in range(0, len(x), size)]
@@ -90,5 +93,5 @@ def in_parts(
 
 
 def parts_of(learner: Any) -> dict[str, Any]:
-    """Everything that a learner is, what changes copied."""
+    """All attributes of a learner, for its savepoint; those with a `copy` method (arrays, rows) are copied."""
     return {name: value.copy() if hasattr(value, "copy") else value for name, value in vars(learner).items()}

@@ -1,4 +1,8 @@
-"""The ordered list of a run's mistakes: every intermediate guess is a prefix of it."""
+"""The ledger: the ordered list of a learner's updates.
+
+An update adds step · φ(x) to the weight vector of one output. The perceptron makes one at every mistake and starts
+from 0, so the hypothesis that it used in any round is the sum of a prefix of its ledger.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,10 @@ LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), 
 
 
 class Ledger:
-    """The mistakes of a run in order: round, row, class (output) and step of each."""
+    """All updates in order. Each entry holds the round, the id of the row, the output ("class") and the step.
+
+    Rounds count from 1 over all epochs. `entries` is an array of dtype `LEDGER`.
+    """
 
     def __init__(self) -> None:
         self._entries = np.empty(64, dtype=LEDGER)
@@ -24,17 +31,18 @@ class Ledger:
 
     @property
     def entries(self) -> NDArray[Any]:
-        """All entries, a view."""
+        """All entries, as a view."""
         return self._entries[: self._count]
 
     def truncate(self, count: int) -> None:
-        """Forgets the entries from `count` on."""
+        """Keeps the first `count` entries only."""
         self._count = count
 
     def end_of_longest(self, output: int, rounds: int) -> int:
-        """The round in which the guess that was used longest failed, or rounds + 1; of equal ones the earliest guess.
+        """The round that ended the hypothesis which was used longest, the first of several; rounds + 1 if none did.
 
-        The entries of the output before that round make the guess.
+        A hypothesis of the output is used until its next mistake. Its weights are the sum of the output's entries
+        before the round that is returned. `rounds` is the number of rounds so far.
         """
         mistakes = self.entries["round"][self.entries["class"] == output]
         used = np.diff(np.concatenate([[0], mistakes, [rounds]]))
@@ -42,7 +50,11 @@ class Ledger:
         return int(mistakes[best]) if best < len(mistakes) else rounds + 1
 
     def remapped(self, output_map: NDArray[np.float64]) -> Ledger:
-        """The ledger of new outputs that are copies (1) or mirror images (−1) of old ones."""
+        """The ledger after a change of outputs.
+
+        `output_map` (old outputs, new outputs): 1 copies an output's entries, −1 copies them with opposite steps, and a
+        column of zeros begins without entries.
+        """
         old, new = np.nonzero(output_map)
         parts = []
         for source, target in zip(old, new, strict=True):
@@ -56,7 +68,7 @@ class Ledger:
         return ledger
 
     def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Takes a chunk's steps (b, outputs), 0 where a output did not err."""
+        """Adds the updates of a chunk: steps (b, outputs), 0 where there was none; rounds and ids of the rows (b,)."""
         chunk, output = np.nonzero(steps)
         end = self._count + len(chunk)
         if end > len(self._entries):
@@ -68,7 +80,7 @@ class Ledger:
         self._count = end
 
     def add_one(self, steps: NDArray[np.float64], round: int, row: int) -> None:
-        """The same for one example."""
+        """Adds the updates of one example: steps (1, outputs)."""
         if steps.size > 1 or self._count == len(self._entries):
             self.add(steps, np.array([round]), np.array([row]))
         elif steps.item() != 0:
@@ -77,7 +89,7 @@ class Ledger:
 
 
 class Window(Ledger):
-    """The last entries of a run that never ends, in memory that does not grow; its length counts them all."""
+    """The last `size` updates of a stream, in bounded memory; `len` counts all updates there ever were."""
 
     def __init__(self, size: int) -> None:
         self.size, self._count, self._dropped = size, 0, 0
@@ -93,9 +105,12 @@ class Window(Ledger):
         return window
 
     def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """As in `Ledger`; now and then the older half makes room."""
+        """Adds the updates of a chunk, in the form that `Ledger.add` takes.
+
+        There is room for 2 · `size` entries; when it is full, all but the last `size` are dropped.
+        """
         new = np.count_nonzero(steps)
-        if new > self.size:  # only the last of them are to stay
+        if new > self.size:  # only the last of them will stay: skip the rows before
             extra = 1 + int(np.searchsorted(np.cumsum(np.count_nonzero(steps, axis=1)), new - self.size))
             self._count, self._dropped = 0, len(self) + int(np.count_nonzero(steps[:extra]))
             self.add(steps[extra:], rounds[extra:], rows[extra:])
@@ -106,11 +121,12 @@ class Window(Ledger):
         super().add(steps, rounds, rows)
 
     def copy(self) -> Window:
+        """An independent copy."""
         twin = Window(self.size)
         twin._entries, twin._count, twin._dropped = self._entries.copy(), self._count, self._dropped
         return twin
 
     @property
     def entries(self) -> NDArray[Any]:
-        """The last `size` entries, a view."""
+        """The last `size` entries, as a view."""
         return self._entries[max(0, self._count - self.size) : self._count]

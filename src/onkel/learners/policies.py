@@ -1,10 +1,11 @@
-"""Budgets: where an example that is to be learned finds room, one small class each.
+"""Budget policies: which support vector makes room for a new one. Each policy is a small class.
 
-A learner has its support in slots. Where a rule (`onkel.learners.rules`) makes a step, the policy puts the
-example into a slot, the next free one or one that it gives up, and may shrink all weights for it.
+A learner keeps its support vectors in slots, as many as its budget. When the rule (`onkel.learners.rules`) makes a
+step on an example, the policy puts the example into a slot: a free one or, if there is none, that of a support vector
+which it removes. It may also shrink all weights.
 
-A policy needs nothing but its `take`. Those with a `code` have a twin in the compiled core,
-cpp/online.h, and run there; any other runs here, in Python.
+A policy has one method, `take`. A policy with a `code` has a twin in the compiled core, cpp/learn/budget.h, and runs
+there; any other policy runs here, in Python.
 """
 
 from __future__ import annotations
@@ -33,45 +34,50 @@ __all__ = [
 
 @dataclasses.dataclass
 class Memory:
-    """The slots of a learner while it passes over a chunk, and the numbers that go along with them.
+    """The slots of a learner while it learns from a chunk, and the numbers that belong to them.
 
-    The weight of slot j in output o is ``scale * A[o, j]``.
+    The weight of slot j in output o is ``scale * A[o, j]``. `spread` is the product of the scales that were multiplied
+    into A: weights outside the slots, which a learner without a budget has, are multiplied by it. Q, M and φ are the
+    Forgetron's: the cost of all removals so far, the number of mistakes, and the last factor by which it shrank.
     """
 
     K: NDArray  # (b, slots): kernel values of the chunk with the slots
-    K_chunk: NDArray  # (b, b): of the chunk with itself, on and below the diagonal; above it anything
-    K_slots: NDArray | None  # (slots, slots): of the slots with themselves, where the policy needs them
+    K_chunk: NDArray  # (b, b): of the chunk with itself, on and below the diagonal; undefined above it
+    K_slots: NDArray | None  # (slots, slots): of the slots with each other, or None if the policy does not need them
     A: NDArray[np.float64]  # (outputs, slots)
     k_ss: NDArray[np.float64]  # (slots,): k(s, s)
-    row_in_slot: NDArray[np.int64]  # (slots,): which row of the chunk a slot has taken, else −1
-    sq_norms: NDArray[np.float64]  # (outputs,): ‖f‖², where the policy keeps it
+    row_in_slot: NDArray[np.int64]  # (slots,): the row of the chunk that took a slot, or −1
+    sq_norms: NDArray[np.float64]  # (outputs,): ‖f‖², if the policy computes it
     state: NDArray[np.float64]  # scale, spread, Q, M, φ
-    places: NDArray[np.int64]  # how many slots are taken; the oldest of them once all are
-    random: NDArray[np.uint64]  # the state of `draw`
+    places: NDArray[np.int64]  # the number of slots in use; the slot of the oldest vector, once all are in use
+    random: NDArray[np.uint64]  # the state of the generator of `draw`
 
     @property
     def scale(self) -> float:
+        """The common factor of all weights."""
         return float(self.state[0])
 
     @property
     def size(self) -> int:
+        """The number of slots in use."""
         return int(self.places[0])
 
     @property
     def full(self) -> bool:
+        """Whether all slots are in use."""
         return bool(self.size == self.A.shape[1])
 
     def weights(self, slot: int) -> NDArray[np.float64]:
-        """(outputs,) of a slot."""
+        """The weights of a slot, (outputs,)."""
         return self.scale * self.A[:, slot]
 
     def scores_of(self, slot: int) -> NDArray[np.float64]:
-        """(outputs,): f of a support vector, as it is now."""
+        """The present scores f(s) of the support vector in a slot, (outputs,)."""
         assert self.K_slots is not None
         return self.scale * (self.A[:, : self.size] @ self.K_slots[slot, : self.size].astype(np.float64))
 
     def put(self, slot: int, i: int, steps: NDArray[np.float64]) -> None:
-        """Row i of the chunk moves into a slot."""
+        """Puts row i of the chunk into a slot, with `steps` (outputs,) as its weights."""
         if slot == self.size:
             self.places[0] += 1
         self.A[:, slot] = steps / self.scale
@@ -83,7 +89,7 @@ class Memory:
         self.row_in_slot[slot] = i
 
     def next_slot(self) -> int:
-        """A free slot, or the oldest one's."""
+        """The next free slot or, if there is none, the slot of the oldest support vector."""
         if not self.full:
             return self.size
         slot = int(self.places[1])
@@ -91,7 +97,7 @@ class Memory:
         return slot
 
     def draw(self, below: int) -> int:
-        """A number from 0 to below − 1; splitmix64, as in the core."""
+        """A random number from 0 to below − 1, by splitmix64: the same numbers that the core draws."""
         with np.errstate(over="ignore"):
             self.random[0] += np.uint64(0x9E3779B97F4A7C15)
         z = int(self.random[0])
@@ -101,30 +107,33 @@ class Memory:
 
 
 class Example(NamedTuple):
-    """An example that is to be learned."""
+    """An example on which the rule makes a step."""
 
-    i: int  # its row of the chunk
-    steps: NDArray[np.float64]  # (outputs,), what the rule says
-    f: NDArray[np.float64]  # (outputs,), its scores before
-    y: NDArray[np.float64]  # (outputs,), NaN where a output does not look
-    w: float
+    i: int  # its row in the chunk
+    steps: NDArray[np.float64]  # (outputs,): the rule's steps
+    f: NDArray[np.float64]  # (outputs,): its scores before the step
+    y: NDArray[np.float64]  # (outputs,): its targets, NaN where an output ignores it
+    w: float  # its sample weight
 
 
 @dataclasses.dataclass(frozen=True)
 class Policy(ABC):
-    """Puts examples into slots; the base of the policies."""
+    """The base of all policies: puts examples into slots.
+
+    `budget` is the number of slots, ≥ 1; None (default): no limit.
+    """
 
     budget: int | None = None
-    code: ClassVar[int | None] = None  # of its twin in the core: online.h, Policy
-    needs_gram: ClassVar[bool] = False  # of the support with itself
+    code: ClassVar[int | None] = None  # of its twin in the core: enum Policy in cpp/learn/budget.h
+    needs_gram: ClassVar[bool] = False  # whether it reads the kernel values of the slots with each other
 
     @abstractmethod
     def take(self, memory: Memory, new: Example) -> None:
-        """Finds an example a slot."""
+        """Puts the example into a slot."""
 
 
 class Grow(Policy):
-    """No budget: always a new slot."""
+    """No budget: every example gets a new slot."""
 
     code = 0
 
@@ -133,7 +142,7 @@ class Grow(Policy):
 
 
 class ForgetOldest(Policy):
-    """Gives up the oldest vector."""
+    """Removes the oldest support vector."""
 
     code = 1
 
@@ -142,7 +151,7 @@ class ForgetOldest(Policy):
 
 
 class ForgetRandom(Policy):
-    """Gives up a vector drawn at random   [Cesa-Bianchi and Gentile 2007]."""
+    """Removes a support vector drawn at random   [Cavallanti, Cesa-Bianchi and Gentile 2007]."""
 
     code = 2
 
@@ -153,8 +162,9 @@ class ForgetRandom(Policy):
 def self_tuned_shrink(s: float, m: float, k: float, Q: float, M: float) -> float:
     """The largest φ ≤ 1 with Q + Ψ(φs, φm) ≤ (15/32) M, where Ψ(λ, μ) = kλ² + 2kλ − 2λμ.
 
-    s is the weight of the vector to be forgotten, m = Σ y f(x) over the k outputs in which it erred.
-    The root of aφ² + bφ + c in its stable form, −2c / (b + √d), which is right for every sign of a.
+    Ψ bounds the cost of removing the oldest vector x: s is its weight, and m = Σ y f(x) its margins, summed over the k
+    outputs that made a mistake on it. φ is a root of aφ² + bφ + c, computed as −2c / (b + √d), which is numerically
+    stable for either sign of a.
     [Dekel, Shalev-Shwartz and Singer 2008, sec. 4]
     """
     a, b, c = k * s * s - 2 * s * m, 2 * k * s, Q - 15 / 32 * M
@@ -168,12 +178,18 @@ def self_tuned_shrink(s: float, m: float, k: float, Q: float, M: float) -> float
 
 
 def forgetron_radius(budget: int) -> float:
-    """U = ¼ √((B + 1) / ln(B + 1)): how long a comparator may be   [Dekel, Shalev-Shwartz and Singer 2008]."""
+    """U = ¼ √((B + 1) / ln(B + 1)), the largest norm of a competitor in the Forgetron's mistake bound.
+
+    [Dekel, Shalev-Shwartz and Singer 2008]
+    """
     return 0.25 * math.sqrt((budget + 1) / math.log(budget + 1))
 
 
 class ShrinkThenForget(Policy):
-    """Shrinks all weights just enough that the oldest vector can be forgotten at little cost."""
+    """The self-tuned Forgetron: shrinks all weights just enough that removing the oldest vector costs little.
+
+    [Dekel, Shalev-Shwartz and Singer 2008, sec. 4]
+    """
 
     code = 3
     needs_gram = True
@@ -188,7 +204,10 @@ class ShrinkThenForget(Policy):
         memory.state[4] = phi
 
     def _oldest(self, memory: Memory, new: Example) -> tuple[int, float, float]:
-        """Of the oldest vector: the outputs in which it erred, its weight, and Σ y f(x) with the new example."""
+        """Of the oldest vector: the number k of outputs that made a mistake on it, its weight s, and its margins m.
+
+        m = Σ y f(x) over these k outputs, where f already includes the new example.
+        """
         r = int(memory.places[1])
         alpha = memory.weights(r)
         after = memory.scores_of(r) + new.steps * float(memory.K[new.i, r])
@@ -199,7 +218,10 @@ class ShrinkThenForget(Policy):
 
 
 class ShrinkByNorm(ShrinkThenForget):
-    """Shrinks all weights by a fixed factor at every mistake, and more where a output's ‖f‖ exceeds U."""
+    """The basic Forgetron: shrinks all weights by a fixed factor at every mistake, and more if ‖f‖ > U in any output.
+
+    [Dekel, Shalev-Shwartz and Singer 2008]
+    """
 
     code = 4
 
@@ -216,11 +238,14 @@ class ShrinkByNorm(ShrinkThenForget):
 
 
 class ReplaceCheapest(Policy):
-    """BPA-S: the example takes the place of the vector that this costs least, and what it can of its weight.
+    """BPA-S: replaces the support vector whose removal, compensated by the new one's weight, changes f least in norm.
 
-    To give up r for x with β = α_r k(r, x)/k(x, x) + τ y changes f by ½‖α_r φ(r) − β φ(x)‖², and leaves the loss of x
-    what it is without a budget, whatever r: the least of α_r² (k(r, r) − k(r, x)²/k(x, x)) goes, with several
-    outputs of their sum; of equal ones the first.
+    The new example x replaces r with the weight β = τ y + α_r k(r, x)/k(x, x). Whichever r is removed, the score of x
+    is then f(x) + τ y k(x, x), the same as without a budget, and f changes by
+
+        ‖α_r φ(r) − β φ(x)‖² = α_r² (k(r, r) − k(r, x)²/k(x, x)) + τ² k(x, x).
+
+    The r with the smallest first term is removed, summed over the outputs if there are several; the first of equals.
     [Wang and Vucetic 2010, Online passive-aggressive algorithms on a budget]
     """
 

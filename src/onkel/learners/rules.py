@@ -1,13 +1,13 @@
-"""Update rules: how far one output steps on one example, one pure function each.
+"""Update rules: the step that one output makes on one example. Each rule is a pure function.
 
     f ← f + step · k(x, ·)          step = rule(f, y, sq_norm, w, …)
 
-f is the score of the example before it is learned, y its target (±1, or a number to regress on),
-sq_norm = k(x, x), w its weight. What an estimator does with a step, a budget policy decides
-(`onkel.learners.policies`).
+f is the score of the example before it is learned, y its target (±1 for a class, or a number for regression),
+sq_norm = k(x, x), and w its sample weight. If the step is not 0, the example becomes a support vector; a budget policy
+(`onkel.learners.policies`) finds room for it.
 
-A rule needs nothing but its function. Those in `NATIVE` have a twin in the compiled core, cpp/online.h,
-and run there; any other runs here, in Python, a hundred times slower and to the same end.
+A rule is nothing but its function. The rules in `NATIVE` have a twin in the compiled core, cpp/learn/budget.h, and run
+there. Any other rule runs in Python, with the same result, about a hundred times slower.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Rule:
 
     step: Callable[..., float]
     params: tuple[float, ...] = ()
-    signs: bool = True  # the targets are ±1, and y f ≤ 0 is a mistake
+    signs: bool = True  # whether the targets are ±1, so that y f ≤ 0 is a mistake
 
 
 def perceptron(f: float, y: float, sq_norm: float, w: float) -> float:
-    """The perceptron: y where y f ≤ 0, else nothing   [Rosenblatt 1958]."""
+    """The perceptron: w y if y f ≤ 0, else 0   [Rosenblatt 1958]."""
     return w * y if y * f <= 0 else 0.0
 
 
@@ -38,17 +38,17 @@ def perceptron(f: float, y: float, sq_norm: float, w: float) -> float:
 
 
 def hinge(f: float, y: float) -> float:
-    """max(0, 1 − y f)."""
+    """The hinge loss max(0, 1 − y f)."""
     return max(0.0, 1.0 - y * f)
 
 
 def insensitive(f: float, y: float, epsilon: float) -> float:
-    """max(0, |y − f| − ε)."""
+    """The ε-insensitive loss max(0, |y − f| − ε)."""
     return max(0.0, abs(y - f) - epsilon)
 
 
 def pa_step(loss: float, sq_norm: float) -> float:
-    """PA step τ = loss / ‖x‖²   [Crammer et al. 2006, sec. 3]: the least step that ends the loss."""
+    """PA step τ = loss / ‖x‖²   [Crammer et al. 2006, sec. 3]: the least step after which the loss is 0."""
     return loss / sq_norm if sq_norm > 0.0 else 0.0
 
 
@@ -63,32 +63,32 @@ def pa2_step(loss: float, sq_norm: float, C: float) -> float:
 
 
 def pa(f: float, y: float, sq_norm: float, w: float) -> float:
-    """PA to classify."""
+    """PA for classification; the weight has no influence, as the step makes the loss 0 whatever it is."""
     return y * pa_step(hinge(f, y), sq_norm)
 
 
 def pa1(f: float, y: float, sq_norm: float, w: float, C: float) -> float:
-    """PA-I to classify; the weight scales C."""
+    """PA-I for classification; the weight multiplies C."""
     return y * pa1_step(hinge(f, y), sq_norm, C * w)
 
 
 def pa2(f: float, y: float, sq_norm: float, w: float, C: float) -> float:
-    """PA-II to classify; the weight scales C."""
+    """PA-II for classification; the weight multiplies C."""
     return y * pa2_step(hinge(f, y), sq_norm, C * w)
 
 
 def pa_regression(f: float, y: float, sq_norm: float, w: float, epsilon: float) -> float:
-    """PA to regress   [Crammer et al. 2006, sec. 5]."""
+    """PA for regression; the weight has no influence   [Crammer et al. 2006, sec. 5]."""
     return math.copysign(pa_step(insensitive(f, y, epsilon), sq_norm), y - f)
 
 
 def pa1_regression(f: float, y: float, sq_norm: float, w: float, epsilon: float, C: float) -> float:
-    """PA-I to regress; the weight scales C."""
+    """PA-I for regression; the weight multiplies C."""
     return math.copysign(pa1_step(insensitive(f, y, epsilon), sq_norm, C * w), y - f)
 
 
 def pa2_regression(f: float, y: float, sq_norm: float, w: float, epsilon: float, C: float) -> float:
-    """PA-II to regress; the weight scales C."""
+    """PA-II for regression; the weight multiplies C."""
     return math.copysign(pa2_step(insensitive(f, y, epsilon), sq_norm, C * w), y - f)
 
 
@@ -97,54 +97,56 @@ def pa2_regression(f: float, y: float, sq_norm: float, w: float, epsilon: float,
 
 @dataclasses.dataclass(frozen=True)
 class Regularised:
-    """What NORMA adds to a rule: f ← (1 − ηλ) f before each step, and a margin that moves.
+    """NORMA's additions to a rule: f ← (1 − η_t λ) f before each step, a margin that may move, and an offset.
 
-    η_t is `eta`, or eta/√t with `schedule` "sqrt". The rule is called with η_t and the margin, ρ or ε,
-    after its own parameters. With `nu` the margin moves so that a part ν of the examples is outside.
+    The rule is called with η_t and the margin (ρ or ε) after its own parameters.
     """
 
-    eta: float
-    lam: float
-    nu: float | None
-    schedule: Literal["constant", "sqrt"]
-    intercept: bool
+    eta: float  # step size, > 0
+    lam: float  # regularisation λ ≥ 0
+    nu: float | None  # the margin moves until a fraction ν of the examples is outside of it; None: the margin is fixed
+    schedule: Literal["constant", "sqrt"]  # η_t = eta, or eta/√t
+    intercept: bool  # whether an offset is learned
 
     def rate(self, t: int) -> float:
-        """η of round t, from 1."""
+        """η_t, the step size of round t = 1, 2, …."""
         return self.eta / math.sqrt(t) if self.schedule == "sqrt" else self.eta
 
 
 def soft_margin(f: float, y: float, sq_norm: float, w: float, eta: float, rho: float) -> float:
-    """η y where y f ≤ ρ   [Kivinen, Smola and Williamson 2004, sec. III]."""
+    """η w y if y f ≤ ρ, else 0   [Kivinen, Smola and Williamson 2004, sec. III]."""
     return eta * w * y if y * f <= rho else 0.0
 
 
 def epsilon_insensitive(f: float, y: float, sq_norm: float, w: float, eta: float, epsilon: float) -> float:
-    """η sign(y − f) where |y − f| > ε."""
+    """η w sign(y − f) if |y − f| > ε, else 0."""
     return math.copysign(eta * w, y - f) if abs(y - f) > epsilon else 0.0
 
 
 def squared(f: float, y: float, sq_norm: float, w: float, eta: float, epsilon: float) -> float:
-    """η (y − f)."""
+    """η w (y − f): the squared loss."""
     return eta * w * (y - f)
 
 
 def huber(f: float, y: float, sq_norm: float, w: float, eta: float, epsilon: float) -> float:
-    """η (y − f) / ε, and η sign(y − f) where |y − f| > ε."""
+    """η w (y − f) / ε if |y − f| ≤ ε, else η w sign(y − f): Huber's loss."""
     return eta * w * ((y - f) / epsilon if abs(y - f) <= epsilon else math.copysign(1.0, y - f))
 
 
 def novelty(f: float, y: float, sq_norm: float, w: float, eta: float, rho: float) -> float:
-    """η where f < ρ."""
+    """η w if f < ρ, else 0: novelty detection."""
     return eta * w if f < rho else 0.0
 
 
 def move_margin(margin: float, outside: bool, eta: float, nu: float, *, widens: bool) -> float:
-    """ρ + η(ν − σ), where an example outside (σ = 1) lowers ρ; or ε + η(σ − ν), where it widens ε; unclipped."""
+    """The margin after an example: ρ + η(ν − σ) or, if it `widens`, ε + η(σ − ν); it is not clipped.
+
+    σ is 1 if the example is outside of the margin, else 0: an example outside lowers ρ, and widens ε.
+    """
     return margin + eta * ((outside - nu) if widens else (nu - outside))
 
 
-# The rules of the compiled core: online.h, Rule.
+# The rules of the compiled core: enum Rule in cpp/learn/budget.h.
 NATIVE: dict[Callable[..., float], int] = {
     perceptron: 0,
     pa: 1,

@@ -1,4 +1,18 @@
-"""Screening: single examples judged without their projection, in single precision, to within an error bound."""
+"""Screening: decides about most single examples of a Projectron without computing their exact projection.
+
+The exact projection z = L⁻¹ k(S, x) is a triangular substitution in float64 (see `onkel.learners.projecting`). An
+approximation z~ by the inverse of L in float32 is much cheaper: it reads half the bytes and has no chain of divisions.
+Every decision takes the rounding errors into account. With u = 2⁻²⁴, ‖·‖ the Frobenius norm, m support vectors and
+n = 24 + m/16,
+
+    |z~ − z| ≤ e = ‖L⁻¹‖ (n u |k| + m · FLT_MIN),      |f~ − f| ≤ e |β~| + E (|z~| + e)     for f~ = β~·z~,
+
+where E bounds the error that deferred steps have left in β~. If the sign of y f, the test of the margin and the test of
+the distance to the span come out the same for all values within these bounds, the decision is certain; otherwise the
+example is projected exactly. cpp/learn/screen.h proves the bounds, and has another one for scores by α.
+
+The bounds leave out rounding in float64, which is negligible only while L is well conditioned: `Inverse` says when.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +23,31 @@ from onkel._core import _native, aligned_zeros
 
 __all__ = ["DEFERRED", "NO_UPDATE", "UNDECIDED", "Inverse"]
 
-WELL_CONDITIONED, USUAL = 1e6, 1e15  # ‖L‖ ‖L⁻¹‖, and numbers, up to which single precision serves
-
-
-BETTER_CONDITIONED = 1e4  # so that a projection is not much longer than what is projected, rounding or not
-
-
-UNDECIDED, NO_UPDATE, DEFERRED = 0, 1, 2  # verdicts of cpp/learn/screen.h
-
-
-PANEL = 16  # rows of a triangle that lie side by side: kTriangle of cpp/engine.h
+# Screening is used while ‖L‖·‖L⁻¹‖ is below the first, and both norms are below the second, so that float32 holds L⁻¹;
+WELL_CONDITIONED, USUAL = 1e6, 1e15
+# and screening by the score α·k while ‖L‖·‖L⁻¹‖ is below this, as α = L⁻ᵀβ has larger rounding errors than β.
+BETTER_CONDITIONED = 1e4
+UNDECIDED, NO_UPDATE, DEFERRED = 0, 1, 2  # enum Outcome in cpp/learn/screen.h
+PANEL = 16  # rows in a panel of a triangle: kTriangle in cpp/target/target.h
 
 
 class Inverse:
-    """M = L⁻¹ in single precision. Each row is made from L, once: it is no part of what was learned."""
+    """M = L⁻¹ in float32, computed from L row by row as L grows.
+
+    It can be computed again at any time, so it is neither copied nor saved with a learner. `serves` is False once
+    ‖L‖·‖L⁻¹‖ ≥ 1e6 or either norm is ≥ 1e15: screening is then switched off. `serves_alpha` is False from 1e4 on:
+    screening by α·k is then switched off.
+    """
 
     def __init__(self) -> None:
-        self.M = np.empty(0, dtype=np.float32)  # in panels, as cpp/engine.h says
-        self.sq_norms = np.zeros(2)  # Σ M² and Σ L²
-        self.norm = 0.0  # √Σ M²
-        self.size = 0
-        # while rounding in double is nothing beside that of a float, and a float holds M; and for coefficients
+        self.M = np.empty(0, dtype=np.float32)  # in panels, see cpp/target/target.h
+        self.sq_norms = np.zeros(2)  # ‖M‖² and ‖L‖²
+        self.norm = 0.0  # ‖M‖
+        self.size = 0  # rows of L that are inverted
         self.serves = self.serves_alpha = True
 
     def follow(self, L: NDArray[np.float64], size: int) -> None:
-        """Takes in the rows that L has got since."""
+        """Inverts the rows of L from `self.size` up to `size`, those that were added since the last call."""
         panels = -(-len(L) // PANEL)
         entries = panels * (panels + 1) // 2 * PANEL * PANEL
         if len(self.M) < entries:

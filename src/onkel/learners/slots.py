@@ -1,4 +1,9 @@
-"""The rows that a learner keeps, in slots, and their kernel rows: as many as fit into a limit, the last used."""
+"""Slots: rows of the data in numbered places that can be overwritten, for learners that also remove support vectors.
+
+`Slots` holds the rows in one block, for learners with a budget and for the Projectron. `KeptRows` holds them in blocks
+of bounded size, for LASVM, which has no budget but removes examples. Support vectors that are never removed are in
+`onkel.learners.support`, and the kernel values of LASVM's slots in `onkel.learners.kernel_cache`.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +19,11 @@ from onkel.kernels.vectors import GrowingRows, VectorRows
 
 __all__ = ["KeptRows", "Slots"]
 
-FEW_FEATURES = 1024  # sparse rows of at most so many are kept as dense ones, packed as they come
+FEW_FEATURES = 1024  # sparse rows with at most this many features are stored as dense rows
 
 
 class Slots:
-    """Rows in places that can be taken by others; dense ones are packed for products as they come."""
+    """Rows in slots, all in one block; dense rows are packed for products when they are put in."""
 
     def __init__(self) -> None:
         self.rows: Rows | None = None
@@ -27,7 +32,7 @@ class Slots:
         return 0 if self.rows is None else len(self.rows)
 
     def put(self, slots: NDArray[np.int64], x: Rows) -> None:
-        """Rows x move into slots, of which those past the end come in order."""
+        """Puts row x[i] into slots[i]; slots past the end must come in ascending order, without a gap."""
         if isinstance(x, VectorRows) and x.is_dense:
             if self.rows is None:
                 self.rows = GrowingRows(x.n_features, x.dtype)
@@ -41,18 +46,20 @@ class Slots:
         self.rows = both[index]
 
     def put_one(self, slot: int, x: Rows) -> None:
-        """The same for one row."""
+        """Puts one row into a slot."""
         if isinstance(self.rows, GrowingRows) and isinstance(x, VectorRows):
             self.rows.put_one(slot, x)
         else:
             self.put(np.array([slot]), x)
 
     def copy(self) -> Slots:
+        """An independent copy."""
         twin = Slots()
         twin.rows = self.rows.copy() if isinstance(self.rows, GrowingRows) else self.rows
         return twin
 
     def add_features(self, n_features: int) -> None:
+        """Increases the number of features to `n_features`; all rows are 0 in the new ones."""
         if self.rows is not None:
             assert isinstance(self.rows, VectorRows)
             wide = self.rows.with_features(n_features)
@@ -61,7 +68,7 @@ class Slots:
 
 
 class GrowingGram(GramRows):
-    """Rows of a Gram matrix with room for more."""
+    """Rows of a precomputed Gram matrix, in memory with room for more."""
 
     def __init__(self, first: GramRows) -> None:
         assert first.block is not None
@@ -69,6 +76,7 @@ class GrowingGram(GramRows):
         super().__init__(self._room, np.empty(0, dtype=np.intp), np.empty(0))
 
     def put(self, slots: NDArray[np.int64], x: GramRows) -> None:
+        """Puts row x[i] into slots[i]; slots past the end leave no gap."""
         assert self.columns is not None
         assert self.diagonal is not None
         assert x.columns is not None
@@ -83,10 +91,11 @@ class GrowingGram(GramRows):
         self.block = self._room[:size]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the room, which would be saved besides what is in it."""
+        """Without the unused memory; the rows in use would otherwise be saved twice."""
         return vars(self) | {"_room": self.block}
 
     def copy(self) -> GrowingGram:
+        """An independent copy."""
         twin = GrowingGram(self)
         if len(self):
             twin.put(np.arange(len(self)), self)
@@ -94,18 +103,24 @@ class GrowingGram(GramRows):
 
 
 class KeptRows:
-    """Rows in slots, in blocks that are packed for products as they come."""
+    """Rows in slots, any number of them.
+
+    Dense rows, and sparse rows with few features, are in blocks, so that growing never copies all of them, and are
+    packed for products when they are put in. Sparse rows with many features, and objects, are in one `Slots`; rows of a
+    Gram matrix in one `GrowingGram`.
+    """
 
     def __init__(self) -> None:
-        self._blocks: list[Any] = []  # GrowingRows, all but the last of `_most` rows; or one of another kind
+        # GrowingRows of `_most` rows each, the last one of fewer; or a single block of another kind
+        self._blocks: list[Any] = []
         self._most = 0
-        self._sparse = True  # whether all that came was
+        self._sparse = True  # whether all rows that were put in were sparse
 
     def __len__(self) -> int:
         return sum(len(block) for block in self._blocks)
 
     def put(self, slots: NDArray[np.int64], x: Rows) -> None:
-        """Rows x move into slots, of which those past the end leave no gap."""
+        """Puts row x[i] into slots[i]; slots past the end leave no gap."""
         if isinstance(x, GramRows):
             self._blocks = self._blocks or [GrowingGram(x)]
             self._blocks[0].put(slots, x)
@@ -123,33 +138,33 @@ class KeptRows:
 
     def _put_dense(self, slots: NDArray[np.int64], x: VectorRows) -> None:
         self._most = self._most or max(32, BLOCK_BYTES // (x.dtype.itemsize * x.n_features))
-        for row_id in range(int(slots.min()) // self._most, int(slots.max()) // self._most + 1):
-            here = np.flatnonzero(slots // self._most == row_id)
-            if len(here):
-                if row_id == len(self._blocks):
+        for k in range(int(slots.min()) // self._most, int(slots.max()) // self._most + 1):
+            inside = np.flatnonzero(slots // self._most == k)  # which slots are in block k
+            if len(inside):
+                if k == len(self._blocks):
                     self._blocks.append(GrowingRows(x.n_features, x.dtype))
-                self._blocks[row_id].put(slots[here] - row_id * self._most, x[here] if len(here) < len(x) else x)
+                self._blocks[k].put(slots[inside] - k * self._most, x[inside] if len(inside) < len(x) else x)
 
     def _parts(self) -> list[Rows]:
         found: list[Any] = [block.rows if isinstance(block, Slots) else block for block in self._blocks]
         return found
 
     def fill(self, kernel: Kernel, x: Rows, out: NDArray) -> None:
-        """out = k(x, all slots)."""
+        """out = k(x, all slots), shape (n, slots)."""
         start = 0
         for rows in self._parts():
             fill(kernel, x, rows, out[:, start : start + len(rows)])
             start += len(rows)
 
     def add_scores(self, kernel: Kernel, x: Rows, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        """out += k(x, all slots) @ coef, for few x."""
+        """out += k(x, all slots) @ coef; x are few rows, because they are not cut into slabs."""
         start = 0
         for rows in self._parts():
             kernel._add_scores(x, rows, np.ascontiguousarray(coef[start : start + len(rows)]), out)
             start += len(rows)
 
     def __getitem__(self, slots: NDArray[np.int64]) -> Rows:
-        """The rows in some slots, in their order, in memory of their own."""
+        """The rows in some slots, in the order of `slots`, as a copy."""
         parts = self._parts()
         if len(parts) == 1:
             return parts[0][slots]
@@ -159,14 +174,14 @@ class KeptRows:
         return joined(found)[np.argsort(order)]
 
     def as_given(self, slots: NDArray[np.int64]) -> Rows:
-        """The same as the user knows them: sparse where all that came was."""
+        """The rows in some slots in the form in which they came: sparse if all rows that were put in were."""
         rows = self[slots]
         if isinstance(rows, VectorRows) and self._sparse and rows.is_dense:
             return VectorRows(rows.csr(), rows.n_features)
         return rows
 
     def add_features(self, n_features: int) -> None:
-        """More features, in which all rows are 0."""
+        """Increases the number of features to `n_features`; all rows are 0 in the new ones."""
         if self._blocks:
             rows = joined(self._parts())
             assert isinstance(rows, VectorRows)
@@ -175,6 +190,7 @@ class KeptRows:
             self._sparse = sparse
 
     def copy(self) -> KeptRows:
+        """An independent copy."""
         twin = KeptRows()
         twin._blocks, twin._most, twin._sparse = [b.copy() for b in self._blocks], self._most, self._sparse
         return twin

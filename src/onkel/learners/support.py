@@ -1,4 +1,8 @@
-"""Support vectors that only grow in number, packed for products as they come."""
+"""The growing support: support vectors that are added and never removed, with their coefficients.
+
+It serves the learners without a budget. Rows that can be replaced are in `onkel.learners.slots`, and the kernel rows
+that LASVM keeps are in `onkel.learners.kernel_cache`.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,15 @@ __all__ = ["Support"]
 
 
 class Support:
-    """Support vectors that are only ever added, packed for products, in blocks.
+    """Support vectors in blocks that are packed for products, and their coefficients.
 
-    `coef` (m, outputs) are their coefficients in the current guess, `moment` the same with each step
-    times its round: coef − moment / R is the average of all guesses over R rounds. The last block
-    of dense rows grows in place: adding a vector writes one column of its panels.
+    `coef` (m, outputs) holds the sum of the steps on each vector, `moment` (m, outputs) the sum of these steps times
+    their rounds: coef are the coefficients of the current hypothesis, and coef − moment / R those of the average of
+    all hypotheses over R rounds. `row_ids` (m,) are the ids of the rows. The last block of dense rows grows in place,
+    so that adding a vector writes one row and its values in the packed panels.
     """
 
-    BLOCK = 4096
+    BLOCK = 4096  # the most vectors of a block
 
     def __init__(self, n_outputs: int) -> None:
         self.blocks: list[Rows] = []
@@ -36,23 +41,26 @@ class Support:
 
     @property
     def coef(self) -> NDArray[np.float64]:
+        """The coefficients of the current hypothesis, (m, outputs)."""
         return self._coef[: self._size]
 
     @property
     def moment(self) -> NDArray[np.float64]:
+        """The sum of steps times rounds of each vector, (m, outputs)."""
         return self._moment[: self._size]
 
     @property
     def row_ids(self) -> NDArray[np.int64]:
+        """The ids of the rows, (m,)."""
         return self._row_ids[: self._size]
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
-        """New outputs that are sums of the old ones: (outputs, new outputs)."""
+        """Changes the outputs: each column of `output_map` (old, new) gives a new one as a sum of old ones."""
         self._coef, self._moment = self.coef @ output_map, self.moment @ output_map
         self._row_ids = self.row_ids.copy()
 
     def take(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
-        """Adds vectors that are nobody else's: a whole block is packed when it is first multiplied."""
+        """Adds vectors, and may keep their memory: a whole block is not copied, and is packed when it is first used."""
         if len(s) < self.BLOCK:
             self.add(s, coef, moment, row_ids)
         else:
@@ -60,7 +68,7 @@ class Support:
             self.blocks.append(s)
 
     def add(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
-        """Adds vectors, of which a copy is made."""
+        """Adds vectors. Dense rows are copied and packed; rows of other kinds are kept, and must not change later."""
         self._weigh(coef, moment, row_ids)
         last = self.blocks[-1] if self.blocks else None
         if isinstance(s, VectorRows) and s.is_dense:
@@ -75,7 +83,7 @@ class Support:
             self.blocks[-1] = joined([last, s])
 
     def _weigh(self, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
-        """Room for the weights of new vectors, and the weights."""
+        """Appends the coefficients, moments and row ids of new vectors."""
         old, new = self._size, self._size + len(coef)
         if new > len(self._coef):
             room = max(64, new, 2 * len(self._coef)) - old
@@ -86,18 +94,18 @@ class Support:
         self._size = new
 
     def add_scores(self, kernel: Kernel, x: Rows, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        """out += k(x, support) @ coef."""
+        """out += k(x, support) @ coef, for coefficients (m, outputs)."""
         start = 0
         for block in self.blocks:
             part = coef[start : start + len(block)]
-            if len(x) == 1:  # needs no tiles
+            if len(x) == 1:  # small enough to need no tiles
                 kernel._add_scores(x, block, part, out)
             else:
                 add_scores(kernel, x, block, part, out)
             start += len(block)
 
     def copy(self) -> Support:
-        """The same vectors and weights, to go on from."""
+        """A copy that can be added to independently; the blocks that are complete are shared."""
         twin = Support(self._coef.shape[1])
         last = [b.copy() if isinstance(b, GrowingRows) else b for b in self.blocks[-1:]]
         twin.blocks, twin._size = [*self.blocks[:-1], *last], self._size
@@ -105,17 +113,18 @@ class Support:
         return twin
 
     def savepoint(self) -> Any:
-        """What `rollback` needs to forget everything that is added from now on."""
+        """The present state, as `rollback` takes it."""
         last = len(self.blocks[-1]) if self.blocks else 0
         return self._size, self._coef, self._moment, self._row_ids, list(self.blocks), last
 
     def rollback(self, savepoint: Any) -> None:
+        """Removes all vectors that were added since the savepoint was made."""
         self._size, self._coef, self._moment, self._row_ids, self.blocks, last = savepoint
         if self.blocks and isinstance(self.blocks[-1], GrowingRows):
             self.blocks[-1].truncate(last)
 
     def end_epoch(self) -> None:
-        """Makes one vector of those that are the same row, in the place of the first of them."""
+        """Merges vectors that are the same row (equal row ids), in the place of the first of them."""
         row_ids, first, place = np.unique(self.row_ids, return_index=True, return_inverse=True)
         if len(row_ids) == len(self):
             return
@@ -132,7 +141,7 @@ class Support:
             self.take(rows[first[part]], coef[part], moment[part], row_ids[part])
 
     def add_features(self, n_features: int) -> None:
-        """More features, in which all vectors are 0."""
+        """Increases the number of features to `n_features`; all vectors are 0 in the new ones."""
         blocks, self.blocks = self.blocks, []
         for block in blocks:
             assert isinstance(block, VectorRows)
@@ -144,4 +153,5 @@ class Support:
             self.blocks.append(wide)
 
     def all_rows(self) -> Rows | None:
+        """All support vectors as one block; None if there are none."""
         return joined(self.blocks) if self.blocks else None

@@ -1,1 +1,1 @@
-"""Support vector machines: their duals, solved by working sets of pair steps."""
+"""Solvers for the dual problems of support vector machines."""

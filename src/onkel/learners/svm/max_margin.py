@@ -1,10 +1,10 @@
-"""The separator of largest margin through the origin: the best comparator that a mistake bound can have.
+"""The separating hyperplane through the origin with the largest margin: the best competitor for a mistake bound.
 
     min ½‖w‖²  with  yᵢ w·φ(xᵢ) ≥ 1      in its dual      min ½αᵀQα − Σα,  α ≥ 0,  Q_ij = yᵢ yⱼ k(xᵢ, xⱼ)
 
-The margin is then γ = 1/‖w‖. There is no Σyα = 0, because there is no b: the perceptron's guesses pass
-through the origin, and with a b of its own the separator would give a bound that is false. With an
-intercept the perceptron is one on k + 1, and so is this.
+The margin is then γ = 1/‖w‖. The dual has no constraint Σyα = 0, because there is no b: the perceptron's hypotheses
+pass through the origin, and a competitor with an offset of its own would give a false bound. A perceptron with an
+intercept is one with the kernel k + 1; for its bound, this function is called with that kernel, too.
 """
 
 from __future__ import annotations
@@ -19,22 +19,30 @@ from onkel.learners.svm import dual
 
 __all__ = ["max_margin"]
 
-TOL = 1e-3  # of yᵢ w·φ(xᵢ) ≥ 1: the margin found is within about this part of the largest
-STEPS_A_ROW, MOST_STEPS = 1000, 2_000_000  # where there is no separator α grows without end
-CACHE_BYTES = 200e6
+TOL = 1e-3  # of yᵢ w·φ(xᵢ) ≥ 1: the relative error of the margin is about this
+STEPS_A_ROW, MOST_STEPS = 1000, 2_000_000  # limits of the steps: if no hyperplane separates, α grows without end
+CACHE_BYTES = 200e6  # for the kernel values of a working set
 
 
 def max_margin(kernel: Kernel, rows: Rows, y: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The signed α, (n,), of the separator, from those of any guess; where there is none, of a good try.
+    """The signed coefficients yα (n,) of the separating hyperplane with the largest margin.
 
-    Cost: about the rows × support vectors kernel values of an SVM without errors.
+    If no hyperplane separates the classes, the result is an approximation, for the caller to check.
+
+    Parameters
+    ----------
+    kernel, rows : the kernel, and the rows.
+    y : labels ±1, (n,).
+    start : signed coefficients to start from, (n,), such as those of a perceptron; zeros will do.
+
+    Cost: about (rows × support vectors) kernel values, those of a hard-margin SVM.
     """
     f = np.zeros((len(rows), 1))
     support = np.flatnonzero(start)
     if len(support):
         add_scores(kernel, rows, rows[support], start[support, None], f, kept=False)
     least = float((y * f[:, 0]).min())
-    beta = start / least if least > 0 else np.zeros(len(rows))  # a separator is scaled to yᵢ f(xᵢ) ≥ 1
+    beta = start / least if least > 0 else np.zeros(len(rows))  # if `start` separates, it is scaled to yᵢ f(xᵢ) ≥ 1
     low, high = np.where(y < 0, -np.inf, 0.0), np.where(y > 0, np.inf, 0.0)
     problem = dual.Problem(kernel, rows, np.arange(len(rows)), y, low, high, sum_fixed=False)
     limits = dual.Limits(min(STEPS_A_ROW * len(rows), MOST_STEPS))

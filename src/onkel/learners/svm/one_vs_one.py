@@ -1,7 +1,8 @@
-"""One against one: the outputs of all pairs of classes, their shared kernel values, and their votes.
+"""One-vs-one: one binary SVM per pair of classes; the kernel values that the pairs share, and warm starts.
 
-Where the rows of two classes fit into one working set, a pair is solved whole, on the Gram matrix of its
-rows. Of that the two square parts are each class's own, the same in all its pairs, and computed once.
+If the rows of two classes fit into one working set, their problem is solved on the Gram matrix of these rows. Two
+blocks of it are the Gram matrices of the single classes. They are the same in all pairs of a class, and are computed
+once. How the pairs vote is in `onkel.models.one_vs_one`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,16 @@ __all__ = ["PairProblems", "WarmStart"]
 
 
 class PairProblems:
-    """The problems of all pairs of classes; the first class of a pair is the positive one."""
+    """The dual problems of all pairs of classes; the first class of a pair is the positive one.
+
+    Parameters
+    ----------
+    classes : the k classes.
+    index : (n,), the class of each row, as an index of `classes`.
+    weights : sample weights (n,), ≥ 0; rows of weight 0 are left out.
+    kernel, rows : the kernel, and the n rows.
+    block_bytes : memory for the Gram matrices of all classes; if they take more, they are not shared.
+    """
 
     def __init__(
         self,
@@ -39,7 +49,7 @@ class PairProblems:
         self.members = [np.flatnonzero((index == c) & (weights > 0)) for c in range(len(classes))]
         sizes = np.array([len(m) for m in self.members])
         fits = (sizes.astype(float) ** 2).sum() * rows.dtype.itemsize <= block_bytes
-        self._shares = len(classes) > 2 and fits and sizes.max() >= 2  # two classes share nothing
+        self._shares = len(classes) > 2 and fits and sizes.max() >= 2  # a single pair has nothing to share
         self._class_grams: dict[int, tuple[Rows, NDArray]] = {}
         self._locks = [threading.Lock() for _ in classes]
 
@@ -47,21 +57,24 @@ class PairProblems:
         return iter(all_pairs(len(self.classes)))
 
     def rows_of(self, a: int, b: int) -> NDArray[np.int64]:
-        """The rows of two classes; of all there are in their own order, so that nothing is copied."""
+        """The rows of two classes, class by class. If there are only two, in the order of the data, to avoid a copy."""
         both = np.concatenate([self.members[a], self.members[b]])
         return np.sort(both) if len(self.classes) == 2 else both
 
     def task(
         self, a: int, b: int, high: NDArray[np.float64], warm_start: WarmStart | None
     ) -> tuple[dual.Problem, NDArray[np.float64]]:
-        """The problem of a pair, and β to begin with: 0, or that of an earlier fit, made feasible."""
-        where = self.rows_of(a, b)
+        """The problem of the pair (a, b), and the β to start from: 0, or that of an earlier fit, made feasible.
+
+        `high` (n,) is the bound C w of each row.
+        """
+        members = self.rows_of(a, b)
         first = np.zeros(self.count, dtype=bool)
         first[self.members[a]] = True
-        y = np.where(first[where], 1.0, -1.0)
-        ends = y * high[where]
+        y = np.where(first[members], 1.0, -1.0)
+        ends = y * high[members]
         low, top = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
-        rows = self.rows if len(where) == len(self.rows) else self.rows[where]
+        rows = self.rows if len(members) == len(self.rows) else self.rows[members]
 
         def gram(out: NDArray) -> None:
             self._gram(a, b, out)
@@ -70,11 +83,11 @@ class PairProblems:
         problem = dual.Problem(self.kernel, rows, np.arange(len(ends)), y, low, top, gram=share)
         if warm_start is None:
             return problem, np.zeros(len(ends))
-        beta = y * warm_start.alpha(self.classes[a], self.classes[b], where, high[where])
+        beta = y * warm_start.alpha(self.classes[a], self.classes[b], members, high[members])
         return problem, dual.feasible(beta, low, top, 0.0)
 
     def _gram(self, a: int, b: int, out: NDArray) -> None:
-        """The Gram matrix of the rows of two classes, from those of each."""
+        """The Gram matrix of the rows of two classes, using the Gram matrices of each."""
         (x, Kx), (z, Kz) = self._of_class(a), self._of_class(b)
         m = len(x)
         out[:m, :m], out[m:, m:] = Kx, Kz
@@ -82,6 +95,7 @@ class PairProblems:
         out[m:, :m] = out[:m, m:].T
 
     def _of_class(self, c: int) -> tuple[Rows, NDArray]:
+        """The rows of a class and their Gram matrix, computed once."""
         with self._locks[c]:
             if c not in self._class_grams:
                 rows = self.rows[self.members[c]]
@@ -91,7 +105,10 @@ class PairProblems:
             return self._class_grams[c]
 
     def coefficients(self, betas: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Of all rows, (k − 1, n), as scikit-learn has them: a row's in its pairs with the other classes, in order."""
+        """The coefficients of all rows, (k − 1, n), in the layout of scikit-learn's `dual_coef_`.
+
+        Column i holds the coefficients of row i in the pairs of its class with the other classes, in their order.
+        """
         coef = np.zeros((len(self.classes) - 1, self.count))
         for (a, b), beta in zip(self, betas, strict=True):
             by_row = np.zeros(self.count)
@@ -102,7 +119,14 @@ class PairProblems:
 
 
 class WarmStart:
-    """The α of an earlier fit, and their bounds, of all its rows."""
+    """The α of an earlier fit, to start from.
+
+    Parameters
+    ----------
+    classes, model : the classes and the model of the earlier fit.
+    counts : its number of support vectors of each class.
+    high : the bound C w of each of its rows.
+    """
 
     def __init__(
         self, classes: NDArray, model: Expansion | OneVsOne, counts: NDArray[np.int64], high: NDArray[np.float64]
@@ -111,15 +135,18 @@ class WarmStart:
         self.coef = np.abs(model.coef if isinstance(model, OneVsOne) else model.coef.T)
 
     def alpha(self, a: Any, b: Any, rows: NDArray[np.int64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of the pair of two classes, for some rows: what was at its bound is again, and rows that are new are at 0."""
+        """α to start from, for some rows of the pair (a, b), with new bounds `high`.
+
+        Rows at their old bound go to the new one, others keep their α, and new rows start at 0.
+        """
         size = max(int(rows.max(initial=0)) + 1, len(self.high))
         alpha, bound = np.zeros(size), np.full(size, np.inf)
         bound[: len(self.high)] = self.high
         for one, other in ((a, b), (b, a)):
             i, j = np.flatnonzero(self.classes == one), np.flatnonzero(self.classes == other)
             if len(i) and len(j):
-                where = slice(self.ends[i[0] - 1] if i[0] else 0, self.ends[i[0]])
-                alpha[self.support[where]] = self.coef[j[0] - (j[0] > i[0]), where]
+                own = slice(self.ends[i[0] - 1] if i[0] else 0, self.ends[i[0]])  # the support vectors of class `one`
+                alpha[self.support[own]] = self.coef[j[0] - (j[0] > i[0]), own]
         at_bound = np.isfinite(high) & (alpha[rows] >= bound[rows]) & (bound[rows] > 0)
         found: NDArray[np.float64] = np.where(at_bound, high, alpha[rows])
         return found
