@@ -77,8 +77,8 @@ template <class T> void bind_projection(nb::module_& m) {
         return Screen<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, L_inv, norm, beta, deferred,
                          error_bound, F, steps, counts};
       },
-      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "M"_a.noconvert(), "norm"_a,
-      "B"_a.noconvert(), "deferred"_a.noconvert().none(), "error_bound"_a.noconvert(), "F"_a.noconvert(),
+      "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "size"_a, "L_inv"_a.noconvert(), "norm"_a,
+      "beta"_a.noconvert(), "deferred"_a.noconvert().none(), "error_bound"_a.noconvert(), "F"_a.noconvert(),
       "steps"_a.noconvert(), "counts"_a.noconvert());
   m.def(
       "project_pass",
@@ -93,7 +93,7 @@ template <class T> void bind_projection(nb::module_& m) {
                                    added.data(), counts.data());
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "K_chunk"_a.noconvert(),
-      "Z"_a.noconvert(), "known"_a, "L"_a.noconvert(), "B"_a.noconvert(), "size"_a.noconvert(), "y"_a.noconvert(),
+      "Z"_a.noconvert(), "known"_a, "L"_a.noconvert(), "beta"_a.noconvert(), "size"_a.noconvert(), "y"_a.noconvert(),
       "w"_a.noconvert(), "F"_a.noconvert(), "steps"_a.noconvert(), "added"_a.noconvert(), "counts"_a.noconvert());
 }
 
@@ -111,20 +111,20 @@ void bind_projectron(nb::module_& m) {
         onkel::coefficients(L.data(), int64_t(L.shape(1)), int64_t(alpha.shape(1)), beta.data(),
                             int64_t(alpha.shape(0)), alpha.data());
       },
-      "L"_a.noconvert(), "B"_a.noconvert(), "A"_a.noconvert());
+      "L"_a.noconvert(), "beta"_a.noconvert(), "A"_a.noconvert());
   m.def(
       "invert_rows",
       [](In2<double> L, int64_t first, int64_t last, Out1<float> L_inv, Out1<double> sq_norms) {
         const nb::gil_scoped_release released;
         onkel::invert_rows(L.data(), int64_t(L.shape(1)), first, last, L_inv.data(), sq_norms.data());
       },
-      "L"_a.noconvert(), "first"_a, "last"_a, "M"_a.noconvert(), "sq_norms"_a.noconvert());
+      "L"_a.noconvert(), "first"_a, "last"_a, "L_inv"_a.noconvert(), "sq_norms"_a.noconvert());
   m.def(
       "apply_deferred",
       [](In2<double> L, int64_t size, In2<double> deferred, Out2<double> beta) {
         onkel::apply_deferred(L.data(), int64_t(L.shape(1)), size, deferred.data(), beta.data());
       },
-      "L"_a.noconvert(), "size"_a, "deferred"_a.noconvert(), "B"_a.noconvert());
+      "L"_a.noconvert(), "size"_a, "deferred"_a.noconvert(), "beta"_a.noconvert());
 }
 
 }}  // namespace onkel::bind

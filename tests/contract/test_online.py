@@ -1117,6 +1117,18 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
     np.testing.assert_allclose(entries["step"], others["step"], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_first_mistake_on_a_row_of_zeros_is_the_same_in_the_core_and_in_python(policy):
+    rows = prepare(Linear(), np.zeros((1, 3)))  # k(x, x) = 0, and ‖f‖ stays 0
+    found = []
+    for native in (True, False):
+        learner = BudgetedLearner(Linear(), 1, Rule(rules.perceptron), POLICIES[policy], seed=3)
+        learner._settings = learner._settings if native else None
+        learner.learn(rows, np.ones((1, 1)), np.ones(1), np.arange(1))
+        found.append((learner.state.tolist(), learner.support()[1].tolist()))
+    assert found[0] == found[1]
+
+
 def test_every_rule_and_policy_of_the_core_is_in_these_tables():
     assert {rule.step for rule, _ in RULES.values()} == set(rules.NATIVE)
     classes = [cls for cls in vars(policies).values() if isinstance(cls, type) and issubclass(cls, policies.Policy)]

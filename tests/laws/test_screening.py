@@ -50,7 +50,7 @@ def judged(settings, L, inverse, k, kxx, B, y, dtype=np.float64, waiting=None, b
     K[0, : len(k)], all_B[:, : len(k)] = k, B
     F, steps, counts = np.empty((1, c)), np.empty((1, c)), np.zeros(2, dtype=np.int64)
     behind = np.zeros(2) if behind is None else behind
-    screen = _native.screen(*settings, K, len(k), inverse.M, inverse.norm, all_B, waiting, behind, F, steps, counts)
+    screen = _native.screen(*settings, K, len(k), inverse.L_inv, inverse.norm, all_B, waiting, behind, F, steps, counts)
     verdict = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c))
     return verdict, F[0], steps[0], counts
 
@@ -101,7 +101,7 @@ def test_an_inverse_that_follows_row_by_row_is_the_one_made_at_once(seed, m, fir
     for size in (first + 1, m):
         if size > parts.size:
             parts.follow(L, size)
-    np.testing.assert_array_equal(parts.M, whole.M)
+    np.testing.assert_array_equal(parts.L_inv, whole.L_inv)
     np.testing.assert_allclose(parts.sq_norms, whole.sq_norms, rtol=1e-13)
 
 
@@ -121,7 +121,7 @@ def test_a_verdict_is_never_wrong(target, dtype, seed, m, c, eta, budget, what, 
     rng = np.random.default_rng(seed)
     L, inverse, k, kxx = support_of(rng, m, gamma=rng.choice([0.03, 0.1, 0.5]))
     k = k.astype(dtype).astype(float)
-    if not inverse.serves:
+    if not inverse.is_usable:
         return
     settings = (eta, {None: NO_LIMIT, "full": m, "room": m + 5}[budget], True, budget is not None)
     y = rng.choice([-1.0, 1.0, np.nan] if c > 1 else [-1.0, 1.0], c)
@@ -218,7 +218,7 @@ def test_a_verdict_by_the_coefficients_is_never_wrong(target, dtype, seed, m, et
     rng = np.random.default_rng(seed)
     L, inverse, k, kxx = support_of(rng, m, gamma=rng.choice([0.1, 0.5]))
     k = k.astype(dtype).astype(float)
-    if not inverse.serves_alpha:
+    if not inverse.is_usable_for_alpha:
         return
     settings = (eta, {None: NO_LIMIT, "full": m, "room": m + 5}[budget], False, budget is not None)
     alpha, B = on_the_margin(rng, L, k, y * margin)
@@ -255,7 +255,7 @@ def test_scores_by_coefficients_are_as_near_as_they_say(target, seed, m, count):
     L = aligned(np.linalg.cholesky(K[:m, :m]))
     inverse = Inverse()
     inverse.follow(L, m)
-    assert inverse.serves_alpha
+    assert inverse.is_usable_for_alpha
     waiting, behind, alpha = np.zeros((2, m)), np.zeros(2), np.zeros(m)
     for i in range(m, m + count):  # every one of them a mistake
         waiting[1] -= 100 * K[:m, i] / (K[:m, i] @ K[:m, i])
@@ -360,14 +360,14 @@ def test_mistakes_that_a_float_does_not_hold_are_in_doubt(target, scale):
 
 @pytest.mark.parametrize(("gamma", "serves"), [(1.0, True), (0.05, False)])
 def test_an_inverse_serves_while_its_support_is_well_conditioned(gamma, serves):
-    assert support_of(np.random.default_rng(0), 30, gamma, d=2)[1].serves == serves
+    assert support_of(np.random.default_rng(0), 30, gamma, d=2)[1].is_usable == serves
 
 
 @pytest.mark.parametrize(("scale", "serves"), [(1.0, True), (1e-20, False), (1e20, False)])
 def test_an_inverse_serves_where_a_float_holds_it(scale, serves):
     inverse = Inverse()
     inverse.follow(aligned(scale * np.eye(8)), 8)
-    assert inverse.serves == serves
+    assert inverse.is_usable == serves
 
 
 # ---------------------------------------------------------------- learners

@@ -177,17 +177,17 @@ def screen(
     kol: bool,
     K: NDArray,
     size: int,
-    M: NDArray,
+    L_inv: NDArray,
     norm: float,
-    B: NDArray,
+    beta: NDArray,
     deferred: NDArray | None,
     error_bound: NDArray,
     F: NDArray,
     steps: NDArray,
     counts: NDArray,
 ) -> Screen32: ...
-def apply_deferred(L: NDArray, size: int, deferred: NDArray, B: NDArray) -> None: ...
-def invert_rows(L: NDArray, first: int, last: int, M: NDArray, sq_norms: NDArray) -> None: ...
+def apply_deferred(L: NDArray, size: int, deferred: NDArray, beta: NDArray) -> None: ...
+def invert_rows(L: NDArray, first: int, last: int, L_inv: NDArray, sq_norms: NDArray) -> None: ...
 
 # The pass of the Projectron over a chunk, and its coefficients: cpp/learn/projectron.h
 def project_pass(
@@ -200,7 +200,7 @@ def project_pass(
     Z: NDArray,
     known: int,
     L: NDArray,
-    B: NDArray,
+    beta: NDArray,
     size: NDArray,
     y: NDArray,
     w: NDArray,
@@ -209,7 +209,7 @@ def project_pass(
     added: NDArray,
     counts: NDArray,
 ) -> bool: ...
-def coefficients(L: NDArray, B: NDArray, A: NDArray) -> None: ...
+def coefficients(L: NDArray, beta: NDArray, A: NDArray) -> None: ...
 
 # LASVM: cpp/learn/lasvm.h. The first arguments of all three functions are its state: tau, rows, held, place, area,
 # kept, sizes, values, marks, zeros, ends, level, tally, K_chunk, log (cpp/bind/svm.cpp lists the fields of each array).

@@ -32,7 +32,7 @@ from onkel.learners.rules import NATIVE, Regularised, Rule, epsilon_insensitive,
 from onkel.learners.slots import Slots
 from onkel.learners.support import Support
 
-__all__ = ["ONE", "BudgetedLearner", "Slots", "as_targets", "in_parts", "parts_of"]
+__all__ = ["BudgetedLearner"]
 
 CHUNK = 512  # rows whose kernel values are computed at once
 SMALL_SCALE = 1e-100  # below this the common factor is multiplied into the weights and reset to 1, before it underflows
@@ -202,7 +202,7 @@ class BudgetedLearner:
         b, budget = len(x), self.policy.budget
         memory, base = self._memory(x)
         F, steps = np.empty((b, self.n_outputs)), np.empty((b, self.n_outputs))
-        run = self._learn_here if self._settings is None else self._learn_native
+        run = self._learn_python if self._settings is None else self._learn_native
         any_taken = run(memory, base, y, w, F, steps)
         self.rounds += b
         if not any_taken:
@@ -302,7 +302,7 @@ class BudgetedLearner:
             K, K_chunk, self.K_slots, A, k_ss, row_in_slot, self.sq_norms, self.state, self.places, self.random
         ), base
 
-    def _learn_here(
+    def _learn_python(
         self,
         memory: Memory,
         base: NDArray[np.float64] | None,

@@ -56,21 +56,21 @@ KEEP = 256.0  # multiply-adds of a kernel value above which reading it from memo
 class UpdateBuffer:
     """Updates whose kernel columns have not yet been added to the cached scores of all rows.
 
-    Of each update, in order: the position of its row (`who`), its `steps` (m, outputs), and the row itself, packed for
-    products. `most` is the expected maximum of their number; its memory is touched only as updates come.
+    Of each update, in order: the position of its row (`positions`), its `steps` (m, outputs), and the row itself,
+    packed for products. `most` is the expected maximum of their number; its memory is touched only as updates come.
     """
 
     def __init__(self, n_outputs: int, most: int) -> None:
         self.most = most
-        self.who = np.empty(0, dtype=np.int64)
+        self.positions = np.empty(0, dtype=np.int64)
         self.steps = np.empty((0, n_outputs))
         self._rows: Rows | None = None
 
     def __len__(self) -> int:
-        return len(self.who)
+        return len(self.positions)
 
-    def add(self, who: NDArray[np.int64], steps: NDArray[np.float64], rows: Rows) -> None:
-        """Appends updates: positions `who` (b,), steps (b, outputs), and the rows."""
+    def add(self, positions: NDArray[np.int64], steps: NDArray[np.float64], rows: Rows) -> None:
+        """Appends updates: positions (b,), steps (b, outputs), and the rows."""
         if self._rows is None and grows(rows):
             assert isinstance(rows, VectorRows)
             self._rows = GrowingRows(rows.n_features, rows.dtype, self.most)
@@ -79,7 +79,7 @@ class UpdateBuffer:
             self._rows.append(rows)
         else:
             self._rows = rows if self._rows is None else joined([self._rows, rows])
-        self.who, self.steps = np.concatenate([self.who, who]), np.concatenate([self.steps, steps])
+        self.positions, self.steps = np.concatenate([self.positions, positions]), np.concatenate([self.steps, steps])
 
     def part(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.float64], Rows]:
         """The positions, steps and rows of the updates from `start` to `stop`.
@@ -90,7 +90,7 @@ class UpdateBuffer:
         begin = start - start % PANEL
         steps = self.steps[begin:stop].copy()
         steps[: start - begin] = 0.0
-        return self.who[begin:stop], steps, self._rows[begin:stop]
+        return self.positions[begin:stop], steps, self._rows[begin:stop]
 
     def forget(self, count: int) -> None:
         """Drops the first `count` updates: their columns have been added to the scores of all rows."""
@@ -98,7 +98,7 @@ class UpdateBuffer:
             self._rows.forget(count)
         elif self._rows is not None:
             self._rows = self._rows[count:] if count < len(self) else None
-        self.who, self.steps = self.who[count:], self.steps[count:]
+        self.positions, self.steps = self.positions[count:], self.steps[count:]
 
 
 class KeptScoreEpochs:
@@ -145,7 +145,7 @@ class KeptScoreEpochs:
         self.complete = False
         self._self_values: NDArray[np.float64] | None = None
         most = min(self.n, STORE // row_bytes(self.rows) + PUSH + LATER)
-        self._pending = UpdateBuffer(self.n_outputs, most)
+        self._buffer = UpdateBuffer(self.n_outputs, most)
         self._pushed = 0  # how many of these updates were pushed to the rows still to be visited
         # {a: p}: the visited rows up to position p (from that of the entry before) have got the first a updates
         self._visited: dict[int, int] = {}
@@ -220,9 +220,9 @@ class KeptScoreEpochs:
         """Visits the rows at these positions; `where` are the same positions, as a slice if possible."""
         x = self.rows[where]
         scores = self.scores[:, where].copy()
-        had, waiting = self._pushed, len(self._pending) - self._pushed
+        had, waiting = self._pushed, len(self._buffer) - self._pushed
         if waiting:
-            _, steps, s = self._pending.part(self._pushed, len(self._pending))
+            _, steps, s = self._buffer.part(self._pushed, len(self._buffer))
             add_scores(self.kernel, x, s, steps, scores.T)
             scores += self.bias * steps.sum(axis=0)[:, None]
             if self.epoch > 1 and not self._whole:  # the pulled scores are kept, so that they are not computed again
@@ -234,35 +234,36 @@ class KeptScoreEpochs:
         if self.epoch > 1:  # in the first epoch there are too many mistakes to choose rows by their margin
             lengths = np.sqrt(np.maximum(self.self_values()[where] + self.bias, TINY))
         steps, erred = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.sq_norms, lengths)
-        who, steps, before = positions[erred], steps[erred], self.rounds + 1
+        first = self.rounds + 1
         self.rounds += len(positions)
         if len(erred) == 0:
             return
-        self.ledger.add(steps, before + erred, self.row_ids[who])
+        positions, steps = positions[erred], steps[erred]
+        self.ledger.add(steps, first + erred, self.row_ids[positions])
         new = x[erred]
         if self._whole:  # updates whose columns are kept are added at once
-            kept = self._column_of[who] >= 0
+            kept = self._column_of[positions] >= 0
             if kept.any():
-                self._add_kept(who[kept], steps[kept])
-                who, steps, new = who[~kept], steps[~kept], new[~kept]
-        if len(who):
-            self._pending.add(who, steps, new)
+                self._add_kept(positions[kept], steps[kept])
+                positions, steps, new = positions[~kept], steps[~kept], new[~kept]
+        if len(positions):
+            self._buffer.add(positions, steps, new)
 
     def flush(self) -> None:
         """Adds all updates in the buffer to the scores; if `complete`, these are then those of the last hypothesis."""
-        if self._whole and len(self._pending):
-            self._add(slice(0, self.n), *self._pending.part(0, len(self._pending)))
-        self._pushed = len(self._pending)
+        if self._whole and len(self._buffer):
+            self._add(slice(0, self.n), *self._buffer.part(0, len(self._buffer)))
+        self._pushed = len(self._buffer)
         self._catch_up()
         self._visited.clear()
 
     def _push(self, front: int) -> None:
         """Adds the updates in the buffer to the scores of the rows from `front` on, if there are enough of them."""
-        waiting = len(self._pending) - self._pushed
+        waiting = len(self._buffer) - self._pushed
         if waiting < PUSH:
             return
-        stop = len(self._pending) - waiting % PANEL
-        self._add(slice(0 if self._whole else front, self.n), *self._pending.part(self._pushed, stop))
+        stop = len(self._buffer) - waiting % PANEL
+        self._add(slice(0 if self._whole else front, self.n), *self._buffer.part(self._pushed, stop))
         self._pushed = stop
         if self._whole or not self.again or stop * row_bytes(self.rows) >= STORE:
             self._catch_up()
@@ -272,20 +273,20 @@ class KeptScoreEpochs:
         start = 0
         for had, stop in self._visited.items():
             if had < self._pushed:
-                self._add(slice(start, stop), *self._pending.part(had, self._pushed))
+                self._add(slice(start, stop), *self._buffer.part(had, self._pushed))
             start = stop
         self._visited = {max(had - self._pushed, 0): stop for had, stop in self._visited.items()}
-        self._pending.forget(self._pushed)
+        self._buffer.forget(self._pushed)
         self._pushed = 0
 
-    def _add_kept(self, who: NDArray[np.int64], A: NDArray[np.float64]) -> None:
-        """scores += Aᵀ k(rows at the positions `who`, all rows), by columns that are kept; A (m, outputs)."""
+    def _add_kept(self, positions: NDArray[np.int64], A: NDArray[np.float64]) -> None:
+        """scores += Aᵀ k(rows at the positions, all rows), by columns that are kept; A (m, outputs)."""
         if self.bias:
             self.scores += self.bias * A.sum(axis=0)[:, None]
-        _native.add_columns(self._columns, self._column_of[who], A, self.scores, thread_count())
+        _native.add_columns(self._columns, self._column_of[positions], A, self.scores, thread_count())
 
-    def _add(self, where: slice, who: NDArray[np.int64], A: NDArray[np.float64], s: Rows) -> None:
-        """scores[:, where] += Aᵀ k(s, rows[where]); s are the rows at the positions `who`, A (m, outputs) their steps.
+    def _add(self, where: slice, positions: NDArray[np.int64], A: NDArray[np.float64], s: Rows) -> None:
+        """scores[:, where] += Aᵀ k(s, rows[where]); s are the rows at the positions, A (m, outputs) their steps.
 
         Their columns were not kept so far. If `_whole`, and while there is room, they are from now on. The first epoch
         keeps none: it computes each column in two parts, and touching fresh memory costs more than computing it twice.
@@ -295,9 +296,9 @@ class KeptScoreEpochs:
         scores = self.scores[:, where]
         if self.bias:
             scores += self.bias * A.sum(axis=0)[:, None]
-        if self._whole and self._kept + len(who) <= len(self._columns):
-            place = slice(self._kept, self._kept + len(who))
-            self._column_of[who] = np.arange(place.start, place.stop)
+        if self._whole and self._kept + len(positions) <= len(self._columns):
+            place = slice(self._kept, self._kept + len(positions))
+            self._column_of[positions] = np.arange(place.start, place.stop)
             self._kept = place.stop
             add_scores(self.kernel, self.rows, s, A, scores.T, values=self._columns[place].T)
         else:

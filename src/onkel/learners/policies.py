@@ -228,7 +228,9 @@ class ShrinkByNorm(ShrinkThenForget):
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
         (i, steps, f, *_), sq_norms, B = new, memory.sq_norms, memory.A.shape[1]
         sq_norms += 2 * steps * f + steps * steps * float(memory.K_chunk[i, i])
-        phi = min(float((B + 1) ** (-1 / (2 * (B + 1)))), forgetron_radius(B) / math.sqrt(sq_norms.max()))
+        phi, norm = float((B + 1) ** (-1 / (2 * (B + 1)))), math.sqrt(sq_norms.max())
+        if norm > 0:  # k(x, x) may be 0
+            phi = min(phi, forgetron_radius(B) / norm)
         if memory.full:
             r = int(memory.places[1])
             alpha, after = memory.weights(r), memory.scores_of(r) + steps * float(memory.K[i, r])

@@ -76,8 +76,8 @@ class Part:
 class ProjectingLearner:
     """The learner of the Projectron and, if `aggressive`, of Projectron++.
 
-    `counts` holds the numbers of mistakes and of updates, over all outputs. L (room, room) and B (outputs, room), which
-    holds β, have room for more support vectors than there are.
+    `counts` holds the numbers of mistakes and of updates, over all outputs. L (room, room) and beta (outputs, room) have
+    room for more support vectors than there are.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class ProjectingLearner:
         self.kernel, self.eta, self.budget, self.aggressive = kernel, eta, budget, aggressive
         self.slots = Slots()
         self.slot_row_ids = np.empty(0, dtype=np.int64)  # the row id of each support vector
-        self.L, self.B = np.zeros((0, 0)), np.zeros((n_outputs, 0))
+        self.L, self.beta = np.zeros((0, 0)), np.zeros((n_outputs, 0))
         # (2, room), if there is one output: Σ s k over the deferred steps s; and β~ or α~, which include these steps
         self.deferred: NDArray[np.float64] | None = None
         self.error_bound = np.zeros(2)  # E and E' of cpp/learn/screen.h: bounds of the errors of β~ and α~
@@ -117,7 +117,7 @@ class ProjectingLearner:
 
     @property
     def n_outputs(self) -> int:
-        return len(self.B)
+        return len(self.beta)
 
     @property
     def _settings(self) -> tuple[float, int, bool, bool]:
@@ -138,16 +138,16 @@ class ProjectingLearner:
     def _beta(self) -> NDArray[np.float64]:
         """β including the deferred steps, exactly."""
         if self.deferred is None or not self.deferred[0].any():
-            return self.B
-        B = self.B.copy()
-        _native.apply_deferred(self.L, len(self), self.deferred, B)
-        return B
+            return self.beta
+        beta = self.beta.copy()
+        _native.apply_deferred(self.L, len(self), self.deferred, beta)
+        return beta
 
     def _apply_deferred(self) -> None:
         """Applies the deferred steps to β; then none are deferred, and the error bounds are 0."""
         self._screen = None
         if self.deferred is not None:
-            self.B, self.deferred, self.error_bound = self._beta(), None, np.zeros(2)
+            self.beta, self.deferred, self.error_bound = self._beta(), None, np.zeros(2)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
         """The support vectors, their weights (m, outputs), and the ids of their rows."""
@@ -192,7 +192,7 @@ class ProjectingLearner:
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
         self._apply_deferred()
-        self.B = np.ascontiguousarray(output_map.T @ self.B)
+        self.beta = np.ascontiguousarray(output_map.T @ self.beta)
         self._alpha = None
         self.ledger = self.ledger.remapped(output_map)
 
@@ -265,17 +265,17 @@ class ProjectingLearner:
             return None
         if inverse is None:
             inverse = self._inverse = Inverse()
-        if inverse.size < m and inverse.serves:
+        if inverse.size < m and inverse.is_usable:
             inverse.follow(self.L, m)
-        if not (inverse.serves_alpha if by_alpha else inverse.serves):
+        if not (inverse.is_usable_for_alpha if by_alpha else inverse.is_usable):
             return None
         if self.deferred is None and self.n_outputs == 1:  # steps of several outputs are not deferred
             self.deferred = np.zeros((2, len(self.L)))
-            self.deferred[1, :m] = self.alpha[0] if by_alpha else self.B[0, :m]
+            self.deferred[1, :m] = self.alpha[0] if by_alpha else self.beta[0, :m]
         # fmt: off
         self._screen = _native.screen(
-            *self._settings, part.K, m, inverse.M, inverse.norm,
-            self.B, self.deferred, self.error_bound, part.F, part.steps, self.counts,
+            *self._settings, part.K, m, inverse.L_inv, inverse.norm,
+            self.beta, self.deferred, self.error_bound, part.F, part.steps, self.counts,
         )
         # fmt: on
         return self._screen
@@ -306,7 +306,7 @@ class ProjectingLearner:
         # fmt: off
         learned = _native.project_pass(
             *self._settings, p.K, p.K_chunk, p.Z, known,
-            self.L, self.B, self.size, y, w, p.F, p.steps, p.added, self.counts,
+            self.L, self.beta, self.size, y, w, p.F, p.steps, p.added, self.counts,
         )
         # fmt: on
         self.rounds += b
@@ -329,7 +329,7 @@ class ProjectingLearner:
         room = room if self.budget is None else min(room, self.budget)
         room = 8 * (-(-room // 8) | 1)  # rows of an odd number of cache lines: they do not compete for one cache set
         self._apply_deferred()
-        L, B = aligned(np.zeros((room, room))), np.zeros((self.n_outputs, room))
-        L[:old, :old], B[:, :old] = self.L, self.B
-        self.L, self.B = L, B
+        L, beta = aligned(np.zeros((room, room))), np.zeros((self.n_outputs, room))
+        L[:old, :old], beta[:, :old] = self.L, self.beta
+        self.L, self.beta = L, beta
         self.slot_row_ids = np.concatenate([self.slot_row_ids, np.empty(room - old, dtype=np.int64)])

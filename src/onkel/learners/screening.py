@@ -34,26 +34,26 @@ PANEL = 16  # rows in a panel of a triangle: kTriangle in cpp/target/target.h
 class Inverse:
     """M = L⁻¹ in float32, computed from L row by row as L grows.
 
-    It can be computed again at any time, so it is neither copied nor saved with a learner. `serves` is False once
-    ‖L‖·‖L⁻¹‖ ≥ 1e6 or either norm is ≥ 1e15: screening is then switched off. `serves_alpha` is False from 1e4 on:
-    screening by α·k is then switched off.
+    It can be computed again at any time, so it is neither copied nor saved with a learner. `is_usable` is False once
+    ‖L‖·‖L⁻¹‖ ≥ 1e6 or either norm is ≥ 1e15: screening is then switched off. `is_usable_for_alpha` is False from 1e4
+    on: screening by α·k is then switched off.
     """
 
     def __init__(self) -> None:
-        self.M = np.empty(0, dtype=np.float32)  # in panels, see cpp/target/target.h
+        self.L_inv = np.empty(0, dtype=np.float32)  # in panels, see cpp/target/target.h
         self.sq_norms = np.zeros(2)  # ‖M‖² and ‖L‖²
         self.norm = 0.0  # ‖M‖
         self.size = 0  # rows of L that are inverted
-        self.serves = self.serves_alpha = True
+        self.is_usable = self.is_usable_for_alpha = True
 
     def follow(self, L: NDArray[np.float64], size: int) -> None:
         """Inverts the rows of L from `self.size` up to `size`, those that were added since the last call."""
         panels = -(-len(L) // PANEL)
         entries = panels * (panels + 1) // 2 * PANEL * PANEL
-        if len(self.M) < entries:
-            old, self.M = self.M, aligned_zeros((entries,), np.float32)
-            self.M[: len(old)] = old
-        _native.invert_rows(L, self.size, size, self.M, self.sq_norms)
+        if len(self.L_inv) < entries:
+            old, self.L_inv = self.L_inv, aligned_zeros((entries,), np.float32)
+            self.L_inv[: len(old)] = old
+        _native.invert_rows(L, self.size, size, self.L_inv, self.sq_norms)
         self.size, (self.norm, of_L) = size, np.sqrt(self.sq_norms).tolist()
-        self.serves = self.norm * of_L < WELL_CONDITIONED and max(self.norm, of_L) < USUAL
-        self.serves_alpha = self.serves and self.norm * of_L < BETTER_CONDITIONED
+        self.is_usable = self.norm * of_L < WELL_CONDITIONED and max(self.norm, of_L) < USUAL
+        self.is_usable_for_alpha = self.is_usable and self.norm * of_L < BETTER_CONDITIONED
