@@ -76,8 +76,8 @@ class Part:
 class ProjectingLearner:
     """The learner of the Projectron and, if `aggressive`, of Projectron++.
 
-    `counts` holds the numbers of mistakes and of updates, over all outputs. L (room, room) and beta (outputs, room) have
-    room for more support vectors than there are.
+    `counts` holds the numbers of mistakes and of updates, over all outputs. L (room, room) and beta (outputs, room)
+    have room for more support vectors than there are.
 
     Parameters
     ----------
