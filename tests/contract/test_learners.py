@@ -28,6 +28,16 @@ def test_every_learner_keeps_the_contract(name):
 
 
 @pytest.mark.parametrize("name", ONLINE)
+def test_rounds_count_every_example_of_every_epoch(name):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((700, 3)), rng.integers(0, 2, 700)  # labels at random: mistakes never end
+    estimator = getattr(onkel, name)(max_iter=3, random_state=0).fit(X, y)
+    assert estimator.n_iter_ == 3
+    assert estimator.n_rounds_ == 2100
+    assert estimator.mistakes_["round"].max() <= 2100
+
+
+@pytest.mark.parametrize("name", ONLINE)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_learner_names_its_arguments_as_the_contract_does(name, method):
     promised = list(inspect.signature(getattr(Learner, method)).parameters)[1:]
