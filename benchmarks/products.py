@@ -200,7 +200,7 @@ def main(repeats: int = 9) -> None:
         rows += picture(dtype, rates, repeats)
     for dtype in (np.float32, np.float64):
         rows += sparse(dtype, rates, repeats)
-    header = ["scores", "beside", "onkel, ns a value", "peer, ns", "times faster", "floors"]
+    header = ["scores", "beside", "onkel, ns a value", "peer, ns", "peer / onkel", "floors"]
     keys = ("onkel_ns", "peer_ns", "ratio", "floors")
     lines = [[r["what"], r["peer"], *(f"{r[key]:.3g}" for key in keys)] for r in rows]
     gflops = " and ".join(f"{2 * rate / 1e9:.0f}" for rate in rates.values())

@@ -52,8 +52,8 @@ template <class T> void bind_learner(nb::module_& m, const char* name) {
                                 random, margin, offset, F, steps, counts};
       },
       "rule"_a, "policy"_a, "settings"_a, "root_schedule"_a, "intercept"_a, "K"_a.noconvert(), "K_chunk"_a.noconvert(),
-      "K_slots"_a.noconvert().none(), "A"_a.noconvert(), "k_ss"_a.noconvert(), "row_in_slot"_a.noconvert(),
-      "base"_a.noconvert().none(), "sq_norms"_a.noconvert(), "state"_a.noconvert(), "places"_a.noconvert(),
+      "K_slots"_a.noconvert().none(), "coef"_a.noconvert(), "k_ss"_a.noconvert(), "row_in_slot"_a.noconvert(),
+      "base"_a.noconvert().none(), "sq_norms"_a.noconvert(), "scalars"_a.noconvert(), "places"_a.noconvert(),
       "random"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "F"_a.noconvert(),
       "steps"_a.noconvert(), "counts"_a.noconvert());
 }

@@ -26,7 +26,7 @@ template <class T> void bind_passes(nb::module_& m) {
                            V.data(), moments.data(), steps.data());
       },
       "data"_a.noconvert(), "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "y"_a.noconvert(),
-      "w"_a.noconvert(), "eta"_a, "bias"_a, "first_round"_a, "V"_a.noconvert(), "M"_a.noconvert(),
+      "w"_a.noconvert(), "eta"_a, "bias"_a, "first_round"_a, "V"_a.noconvert(), "moments"_a.noconvert(),
       "steps"_a.noconvert());
   m.def(
       "add_columns",

@@ -9,7 +9,7 @@ error message.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -222,3 +222,9 @@ def check_columns(columns: Any, who: str) -> tuple[int, ...]:
     if not found or len(set(found)) != len(found):
         raise ParameterError(f"{who}: columns must name at least one column, each once; got {list(found)}.")
     return found
+
+
+def check_one_of(value: Any, name: str, allowed: Collection[str], who: str) -> None:
+    """Refuses a value that is not among the allowed strings."""
+    if value not in allowed:
+        raise ParameterError(f"{who}: {name} must be one of {', '.join(allowed)}; got {value!r}.")

@@ -231,7 +231,7 @@ def test_not_separable_is_said_with_a_proof_only():
     assert "not separable: rows 3 and 8 are equal and have different labels" in proven
 
 
-def test_several_machines_are_listed_up_to_ten():
+def test_several_outputs_are_listed_up_to_ten():
     margins = np.full((9, 12), 1.0)
     margins[0, 1] = -1.0
     text = str(certify(mistakes=np.arange(12) % 3, margins=margins, norms=np.full(12, 2.0))).splitlines()

@@ -312,11 +312,11 @@ def test_strings_are_learned_from_by_a_kernel_that_takes_objects(cls):
 @pytest.mark.parametrize("given", [np.arange(40) % 2, np.full(40, np.nan), np.ones(3), np.ones((40, 2)), "y", 7])
 def test_a_detector_of_novelty_does_not_look_at_y(rows, given):
     X, _ = data(NormaOneClass)
-    machines = []
+    n_outputs = []
     for y in (given, None):
         machine = new(NormaOneClass, warm_start=True).fit(rows(X), y).partial_fit(rows(X), y).fit(rows(X), y)
-        machines.append(machine.learn_one(X[0], y))
-    assert machines[0].decision_function(X).tolist() == machines[1].decision_function(X).tolist()
+        n_outputs.append(machine.learn_one(X[0], y))
+    assert n_outputs[0].decision_function(X).tolist() == n_outputs[1].decision_function(X).tolist()
 
 
 GRAM_ADVICE = r"a precomputed Gram matrix cannot grow.*Use fit without warm_start, or a kernel on the points"
@@ -889,9 +889,9 @@ def test_the_ledger_is_a_window_that_stays_small_and_the_counts_go_on(cls):
 def test_what_was_learned_has_the_shapes_it_should(cls, classes):
     X, y = data(cls, classes=classes)
     machine = new(cls).fit(X, y)
-    machines, m = (classes if cls in CLASSIFIERS and classes > 2 else 1), len(machine.support_)
-    assert machine.dual_coef_.shape == (machines, m)
-    assert machine.intercept_.shape == (machines,)
+    n_outputs, m = (classes if cls in CLASSIFIERS and classes > 2 else 1), len(machine.support_)
+    assert machine.dual_coef_.shape == (n_outputs, m)
+    assert machine.intercept_.shape == (n_outputs,)
     np.testing.assert_array_equal(machine.support_vectors_, X[machine.support_])
     assert machine.n_rounds_ == 60 * machine.n_iter_
     by_hand = RBF(gamma=0.5)(X, machine.support_vectors_) @ machine.dual_coef_.T + machine.intercept_
@@ -1077,23 +1077,23 @@ PAIRS = [
 ]
 
 
-def learner_of(rule, policy, machines, *, native):
+def learner_of(rule, policy, n_outputs, *, native):
     step, norma = rule
-    learner = BudgetedLearner(RBF(gamma=0.5), machines, step, policy, norma=norma, margin=0.5, seed=3)
+    learner = BudgetedLearner(RBF(gamma=0.5), n_outputs, step, policy, norma=norma, margin=0.5, seed=3)
     assert learner._settings is not None
     if not native:
         learner._settings = None
     return learner
 
 
-@pytest.mark.parametrize("machines", [1, 3])
+@pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize(("rule", "policy"), PAIRS)
-def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, policy, machines):
+def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, policy, n_outputs):
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(90, 3)), rng.choice([0.5, 1.0, 2.0], 90)
-    y = rng.choice([-1.0, 1.0], (90, machines)) if RULES[rule][0].signs else rng.normal(size=(90, machines))
+    y = rng.choice([-1.0, 1.0], (90, n_outputs)) if RULES[rule][0].signs else rng.normal(size=(90, n_outputs))
     y[:10, -1] = np.nan  # a machine that does not look yet
-    native, python = (learner_of(RULES[rule], POLICIES[policy], machines, native=native) for native in (True, False))
+    native, python = (learner_of(RULES[rule], POLICIES[policy], n_outputs, native=native) for native in (True, False))
     rows = prepare(RBF(gamma=0.5), X)
     for part in (slice(0, 40), slice(40, 41), slice(41, 80)):
         before = native.savepoint()
@@ -1109,7 +1109,7 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
     (_, coef, numbers), (_, other_coef, other_numbers) = native.support(), python.support()
     np.testing.assert_array_equal(numbers, other_numbers)
     np.testing.assert_allclose(coef, other_coef, rtol=1e-12, atol=1e-12)
-    for name in ("margin", "offset", "state"):
+    for name in ("margin", "offset", "scalars"):
         np.testing.assert_allclose(getattr(native, name), getattr(python, name), rtol=1e-12, atol=1e-12)
     entries, others = native.ledger.entries, python.ledger.entries
     for name in ("round", "row", "class"):
@@ -1125,7 +1125,7 @@ def test_a_first_mistake_on_a_row_of_zeros_is_the_same_in_the_core_and_in_python
         learner = BudgetedLearner(Linear(), 1, Rule(rules.perceptron), POLICIES[policy], seed=3)
         learner._settings = learner._settings if native else None
         learner.learn(rows, np.ones((1, 1)), np.ones(1), np.arange(1))
-        found.append((learner.state.tolist(), learner.support()[1].tolist()))
+        found.append((learner.scalars.tolist(), learner.support()[1].tolist()))
     assert found[0] == found[1]
 
 
@@ -1144,7 +1144,7 @@ def test_a_rule_and_a_policy_of_ones_own_run_in_python():
         """Gives up the newest vector."""
 
         def take(self, memory, new):
-            memory.put(min(memory.size, memory.A.shape[1] - 1), new.i, new.steps)
+            memory.put(min(memory.size, memory.coef.shape[1] - 1), new.i, new.steps)
 
     X = np.eye(6)
     y, w, numbers = np.array([[1.0], [-1.0], [1.0], [1.0], [-1.0], [-1.0]]), np.ones(6), np.arange(6)

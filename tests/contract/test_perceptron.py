@@ -1048,23 +1048,23 @@ def test_a_longer_name_that_comes_late_is_not_cut(cls):
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize(("classes", "machines"), [(2, 1), (3, 3)])
+@pytest.mark.parametrize(("classes", "n_outputs"), [(2, 1), (3, 3)])
 @pytest.mark.parametrize("hypothesis", ["averaged", "last", "random", "best"])
-def test_what_was_learned_has_the_shapes_it_should(convert, classes, machines, hypothesis):
+def test_what_was_learned_has_the_shapes_it_should(convert, classes, n_outputs, hypothesis):
     X, y = blobs(classes=classes)
     X = convert(X - 3.0)
     machine = KernelPerceptron(hypothesis=hypothesis, fit_intercept=True, random_state=0).fit(X, y)
     m = len(machine.support_)
     assert machine.support_.tolist() == sorted(set(machine.mistakes_["row"].tolist()))
-    assert machine.dual_coef_.shape == (machines, m)
-    assert machine.intercept_.shape == (machines,)
-    assert machine.mistake_counts_.shape == (machines, m)
+    assert machine.dual_coef_.shape == (n_outputs, m)
+    assert machine.intercept_.shape == (n_outputs,)
+    assert machine.mistake_counts_.shape == (n_outputs, m)
     assert machine.support_vectors_.shape == (m, 2)
     assert sp.issparse(machine.support_vectors_) == sp.issparse(X)
     assert abs(machine.support_vectors_ - X[machine.support_]).max() == 0
-    per_machine = np.bincount(machine.mistakes_["class"], minlength=classes)
-    of_machines = per_machine[1:] if classes == 2 else per_machine  # the one machine of two is that of classes_[1]
-    assert machine.mistake_counts_.sum(axis=1).tolist() == of_machines.tolist()
+    per_output = np.bincount(machine.mistakes_["class"], minlength=classes)
+    of_outputs = per_output[1:] if classes == 2 else per_output  # the one output of two is that of classes_[1]
+    assert machine.mistake_counts_.sum(axis=1).tolist() == of_outputs.tolist()
     assert machine.n_mistakes_ == len(machine.mistakes_) == machine.mistake_counts_.sum() > 0
     assert machine.n_rounds_ == machine.n_iter_ * 60
     scores = RBF(gamma=machine.gamma_)(X, machine.support_vectors_) @ machine.dual_coef_.T + machine.intercept_
@@ -1078,9 +1078,9 @@ def test_scores_are_one_column_for_two_classes_and_one_per_class_for_more(cls, c
     machine = cls(random_state=0).fit(X, y)
     assert machine.decision_function(X).shape == shape
     if cls is Perceptron:
-        machines = 1 if classes == 2 else classes
-        assert machine.coef_.shape == (machines, 2)
-        assert machine.intercept_.shape == (machines,)
+        n_outputs = 1 if classes == 2 else classes
+        assert machine.coef_.shape == (n_outputs, 2)
+        assert machine.intercept_.shape == (n_outputs,)
         by_hand = X @ machine.coef_.T + machine.intercept_
         np.testing.assert_allclose(machine.decision_function(X).reshape(60, -1), by_hand, rtol=1e-12)
 

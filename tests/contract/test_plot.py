@@ -334,7 +334,7 @@ def test_a_bound_a_rounding_below_a_whole_number_allows_that_number():
     assert MistakesDisplay(np.arange(1, 9), 8, bound=7.99).plot().bound_text_.get_text().endswith(" 7")
 
 
-def test_the_mistakes_of_several_machines_are_summed():
+def test_the_mistakes_of_several_outputs_are_summed():
     shown = MistakesDisplay.from_estimator(fitted([1, 5, 9, 1, 5], certificate_=SimpleNamespace(bound=6.25)))
     assert staircase(shown) == ([0, 1, 1, 5, 5, 9, 10], [0, 1, 2, 3, 4, 5, 5])
     assert shown.bound_line_.get_ydata()[0] == 6.25

@@ -22,8 +22,9 @@ RUN = """
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if "Redirect" not in type(finder).__name__]
 sys.path[:0] = ["src", "tests"]
-import onkel, pytest
+import onkel, pytest, runpy
 assert onkel.__file__.startswith({root!r}), onkel.__file__
+runpy.run_path("tests/contract/test_public_paths.py", run_name="__main__")  # pins the new names
 sys.exit(pytest.main({arguments!r}))
 """
 
@@ -104,6 +105,9 @@ def test_a_recipe_followed_word_by_word_gives_what_it_promises(title, copy):
     code = textwrap.dedent(RUN).format(root=str(copy), arguments=arguments)
     run = subprocess.run([sys.executable, "-c", code], cwd=copy, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
+    if "public_paths" in text:
+        pinned = (copy / "tests" / "contract" / "public_paths.txt").read_text("utf-8")
+        assert "onkel.kernels.Cauchy(gamma=1.0)" in pinned
     passed = re.search(r"(\d+) passed", run.stdout)
     assert passed
     assert int(passed[1]) > 20

@@ -24,12 +24,12 @@ def test_a_window_is_the_end_of_the_ledger(size):
         assert window._entries.nbytes == 2 * size * shown.itemsize
 
 
-@pytest.mark.parametrize("machines", [1, 3])
+@pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("make", [Ledger, lambda: Window(10)], ids=["ledger", "window"])
-def test_one_by_one_is_the_same_as_a_chunk_of_one(make, machines):
-    rng, alone, chunk = np.random.default_rng(machines), make(), make()
+def test_one_by_one_is_the_same_as_a_chunk_of_one(make, n_outputs):
+    rng, alone, chunk = np.random.default_rng(n_outputs), make(), make()
     for round in range(1, 200):
-        steps = rng.choice([0.0, 0.5, -1.0], (1, machines))
+        steps = rng.choice([0.0, 0.5, -1.0], (1, n_outputs))
         alone.add_one(steps, round, 10 * round)
         chunk.add(steps, np.array([round]), np.array([10 * round]))
         assert len(alone) == len(chunk)

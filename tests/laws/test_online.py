@@ -328,7 +328,7 @@ def test_norma_without_decay_margin_and_bias_is_the_kernel_perceptron(seed, clas
 )
 @given(seeds)
 @settings(max_examples=20)
-def test_one_machine_of_two_classes_is_both_machines_of_a_pair(learner, seed):
+def test_the_one_output_of_two_classes_is_both_outputs_of_a_pair(learner, seed):
     # a third class that is named and never comes has a machine of its own; a budget or φ they would share with it
     X, y = data(learner, seed)
     two = feed(learner.make(), X, y, 32, classes=[0, 1])

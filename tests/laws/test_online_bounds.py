@@ -38,7 +38,7 @@ def signs(y, classes):
 
 
 def comparator(machine, X, y, classes):
-    """y f(x) of every row and machine, and ‖f‖ of all machines together, by plain products."""
+    """y f(x) of every row and machine, and ‖f‖ of all outputs together, by plain products."""
     K, A = machine.kernel_(machine.support_vectors_), machine.dual_coef_
     F = machine.kernel_(X, machine.support_vectors_) @ A.T
     return signs(y, classes) * F, math.sqrt(max(0.0, np.einsum("ci,ij,cj->", A, K, A)))
@@ -95,8 +95,8 @@ def test_a_full_forgetron_shrinks_no_more_than_its_theorem_assumes(kernel, class
         machine.learn_one(x, label)
         shrunk -= math.log(machine.shrink_) * (machine.n_mistakes_ > before)
     assert machine.n_mistakes_ > 400
-    machines = 1 if classes == 2 else classes
-    assert 0 < shrunk <= machine.n_mistakes_ * (math.log(84) / 2 + math.log(machines)) / 84
+    n_outputs = 1 if classes == 2 else classes
+    assert 0 < shrunk <= machine.n_mistakes_ * (math.log(84) / 2 + math.log(n_outputs)) / 84
 
 
 @pytest.mark.parametrize("budget", [83, 500])
@@ -105,7 +105,7 @@ def test_the_longest_comparator_of_one_machine_is_the_radius_of_the_basic_forget
     assert name == "U"
     assert forgetron_radius(budget) == pytest.approx(U, rel=1e-12)
     several = dict(forgetron_theorem(budget, 4, 1.0).constants)["U"]
-    # for k machines that share a support the product of B + 1 shrinks may be 1/k smaller: U² ~ 1/(ln(B+1) + 2 ln k)
+    # for k outputs that share a support the product of B + 1 shrinks may be 1/k smaller: U² ~ 1/(ln(B+1) + 2 ln k)
     assert (U / several) ** 2 == pytest.approx(1 + 2 * math.log(4) / math.log(budget + 1), rel=1e-12)
 
 

@@ -41,7 +41,7 @@ def whole_numbers(seed, n=90, classes=2):
 
 
 def parts(machine):
-    """Of the learner's slots in use: α, g and y (machines, slots), C, rows of the data, points."""
+    """Of the learner's slots in use: α, g and y (outputs, slots), C, rows of the data, points."""
     learner = machine._learner
     used, free = np.flatnonzero(learner.kept[2] >= 0), learner.kept[1, : learner.tally[1]]
     assert sorted([*used, *free]) == list(range(learner.top))

@@ -43,16 +43,18 @@ def doubt_of(inverse, k):
     return inverse.norm * (16 + m // 16 + 8) * UNIT * np.linalg.norm(k)
 
 
-def judged(settings, L, inverse, k, kxx, B, y, dtype=np.float64, waiting=None, behind=None, by="projection"):
+def screened(settings, L, inverse, k, kxx, B, y, dtype=np.float64, deferred=None, error_bound=None, by="projection"):
     """The verdict, the scores, the steps and the counts."""
     room, c = len(L), len(B)
     K, all_B = np.zeros((1, room), dtype=dtype), np.zeros((c, room))
     K[0, : len(k)], all_B[:, : len(k)] = k, B
     F, steps, counts = np.empty((1, c)), np.empty((1, c)), np.zeros(2, dtype=np.int64)
-    behind = np.zeros(2) if behind is None else behind
-    screen = _native.screen(*settings, K, len(k), inverse.L_inv, inverse.norm, all_B, waiting, behind, F, steps, counts)
-    verdict = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c))
-    return verdict, F[0], steps[0], counts
+    error_bound = np.zeros(2) if error_bound is None else error_bound
+    screen = _native.screen(
+        *settings, K, len(k), inverse.L_inv, inverse.norm, all_B, deferred, error_bound, F, steps, counts
+    )
+    outcome = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c))
+    return outcome, F[0], steps[0], counts
 
 
 def projected(settings, L, k, kxx, B, y, dtype=np.float64):
@@ -77,15 +79,15 @@ def projected(settings, L, k, kxx, B, y, dtype=np.float64):
 @every_dtype
 @pytest.mark.parametrize("m", [1, 2, 31, 32, 33, 63, 64, 65, 100, 300])
 def test_an_estimate_is_as_near_as_it_says(target, dtype, m):
-    # with the unit vectors for machines, which look at nothing, the scores are the components of z
+    # with the unit vectors for outputs, which look at nothing, the scores are the components of z
     rng = np.random.default_rng(m)
     L, inverse, k, kxx = support_of(rng, m)
     k = k.astype(dtype).astype(float)
     with simd(target):
-        verdict, z, _, _ = judged((0.1, NO_LIMIT, True, False), L, inverse, k, kxx, np.eye(m), np.full(m, np.nan))
+        outcome, z, _, _ = screened((0.1, NO_LIMIT, True, False), L, inverse, k, kxx, np.eye(m), np.full(m, np.nan))
     exact = np.linalg.solve(L[:m, :m], k)
     M = np.linalg.inv(L[:m, :m])
-    assert verdict == NO_UPDATE
+    assert outcome == NO_UPDATE
     assert inverse.norm == pytest.approx(np.linalg.norm(M), rel=1e-9)
     doubt = doubt_of(inverse, k)
     assert np.linalg.norm(z - exact) <= 0.5 * doubt
@@ -141,24 +143,24 @@ def test_a_verdict_is_never_wrong(target, dtype, seed, m, c, eta, budget, what, 
         )
         goal = 1 - loss
     B[0] += (np.nan_to_num(y[0], nan=1.0) * (goal + off) - B[0] @ z) / (z @ z) * z  # the margin is goal + off
-    waiting = np.zeros((2, len(L))) if c == 1 else None
-    if waiting is not None:
-        waiting[1, :m] = B[0]
-    behind = np.zeros(2)
+    deferred = np.zeros((2, len(L))) if c == 1 else None
+    if deferred is not None:
+        deferred[1, :m] = B[0]
+    error_bound = np.zeros(2)
     with simd(target):
-        verdict, F, steps, counts = judged(settings, L, inverse, k, kxx, B, y, dtype, waiting, behind)
+        outcome, F, steps, counts = screened(settings, L, inverse, k, kxx, B, y, dtype, deferred, error_bound)
         exact, taken, added = projected(settings, L, k, kxx, B, y, dtype)
-    if verdict == UNDECIDED:
+    if outcome == UNDECIDED:
         return
     np.testing.assert_allclose(F, exact, atol=1e-3 * (1 + np.abs(B).max()))
     np.testing.assert_array_equal(steps, taken)
     assert not added
-    assert (verdict == DEFERRED) == bool(taken.any())
+    assert (outcome == DEFERRED) == bool(taken.any())
     assert counts.tolist() == [np.count_nonzero(taken)] * 2
-    if verdict == DEFERRED:
-        np.testing.assert_array_equal(waiting[0, :m], steps[0] * k)
-        assert behind[0] == pytest.approx(doubt_of(inverse, k), rel=1e-5)
-        assert np.linalg.norm(waiting[1, :m] - (B[0] + steps[0] * z)) <= behind[0]
+    if outcome == DEFERRED:
+        np.testing.assert_array_equal(deferred[0, :m], steps[0] * k)
+        assert error_bound[0] == pytest.approx(doubt_of(inverse, k), rel=1e-5)
+        assert np.linalg.norm(deferred[1, :m] - (B[0] + steps[0] * z)) <= error_bound[0]
 
 
 @every_target
@@ -171,12 +173,12 @@ def test_scores_within_the_doubt_of_zero_are_in_doubt(target, seed, m, sign, sha
     across = rng.standard_normal(m)
     across -= across @ z / (z @ z) * z
     across /= np.linalg.norm(across)
-    waiting, (part, clear) = np.zeros((2, len(L))), share
-    waiting[1, :m] = across + part * doubt_of(inverse, k) * sign / (z @ z) * z  # of length 1, but for very little
+    deferred, (part, clear) = np.zeros((2, len(L))), share
+    deferred[1, :m] = across + part * doubt_of(inverse, k) * sign / (z @ z) * z  # of length 1, but for very little
     with simd(target):
         full = (0.1, m, False, True)
-        verdict, *_ = judged(full, L, inverse, k, kxx, waiting[1:, :m], [1.0], waiting=waiting)
-    assert verdict == (UNDECIDED if not clear else NO_UPDATE if sign > 0 else DEFERRED)
+        outcome, *_ = screened(full, L, inverse, k, kxx, deferred[1:, :m], [1.0], deferred=deferred)
+    assert outcome == (UNDECIDED if not clear else NO_UPDATE if sign > 0 else DEFERRED)
 
 
 @every_target
@@ -186,17 +188,17 @@ def test_what_is_behind_counts_as_doubt(target, seed, m, margin):
     L, inverse, k, kxx = support_of(np.random.default_rng(seed), m)
     z = np.linalg.solve(L[:m, :m], k)
     B = (margin / (z @ z) * z)[None, :]
-    waiting = np.zeros((2, len(L)))
-    waiting[1, :m] = B[0]
+    deferred = np.zeros((2, len(L)))
+    deferred[1, :m] = B[0]
     full = (0.1, m, False, True)
-    for behind, clear in ((0.0, True), (0.5, True), (2.0, False)):  # B may be off by so much of what it would take
-        distance = behind * abs(margin) / np.linalg.norm(z)
+    for error_bound, clear in ((0.0, True), (0.5, True), (2.0, False)):  # B may be off by so much of what it would take
+        distance = error_bound * abs(margin) / np.linalg.norm(z)
         with simd(target):
-            verdict, *_ = judged(
-                full, L, inverse, k, kxx, B, [1.0], waiting=waiting.copy(), behind=np.array([distance, 0.0])
+            outcome, *_ = screened(
+                full, L, inverse, k, kxx, B, [1.0], deferred=deferred.copy(), error_bound=np.array([distance, 0.0])
             )
-        assert (verdict != UNDECIDED) == clear
-        assert not clear or verdict == (NO_UPDATE if margin > 0 else DEFERRED)
+        assert (outcome != UNDECIDED) == clear
+        assert not clear or outcome == (NO_UPDATE if margin > 0 else DEFERRED)
 
 
 # ---------------------------------------------------------------- verdicts by the coefficients
@@ -222,27 +224,27 @@ def test_a_verdict_by_the_coefficients_is_never_wrong(target, dtype, seed, m, et
         return
     settings = (eta, {None: NO_LIMIT, "full": m, "room": m + 5}[budget], False, budget is not None)
     alpha, B = on_the_margin(rng, L, k, y * margin)
-    waiting, behind = np.zeros((2, len(L))), np.zeros(2)
-    waiting[1, :m] = alpha
+    deferred, error_bound = np.zeros((2, len(L))), np.zeros(2)
+    deferred[1, :m] = alpha
     with simd(target):
-        found = judged(settings, L, inverse, k, kxx, B[None], [y], dtype, waiting, behind, by="coefficients")
+        found = screened(settings, L, inverse, k, kxx, B[None], [y], dtype, deferred, error_bound, by="coefficients")
         exact, taken, added = projected(settings, L, k, kxx, B[None], [y], dtype)
-    verdict, F, steps, counts = found
-    assert abs(margin) < 1e-6 or verdict != UNDECIDED or budget != "full"  # there is no doubt without a reason
-    if verdict == UNDECIDED:
-        np.testing.assert_array_equal(waiting, [0 * waiting[0], np.pad(alpha, (0, len(L) - m))])
+    outcome, F, steps, counts = found
+    assert abs(margin) < 1e-6 or outcome != UNDECIDED or budget != "full"  # there is no doubt without a reason
+    if outcome == UNDECIDED:
+        np.testing.assert_array_equal(deferred, [0 * deferred[0], np.pad(alpha, (0, len(L) - m))])
         assert not counts.any()
         return
     np.testing.assert_allclose(F, exact, atol=1e-9)
     np.testing.assert_array_equal(steps, taken)
     assert not added
-    assert (verdict == DEFERRED) == bool(taken.any())
+    assert (outcome == DEFERRED) == bool(taken.any())
     assert counts.tolist() == [np.count_nonzero(taken)] * 2
-    if verdict == DEFERRED:
-        np.testing.assert_array_equal(waiting[0, :m], steps[0] * k)
-        assert behind[0] == pytest.approx(doubt_of(inverse, k), rel=1e-5)
+    if outcome == DEFERRED:
+        np.testing.assert_array_equal(deferred[0, :m], steps[0] * k)
+        assert error_bound[0] == pytest.approx(doubt_of(inverse, k), rel=1e-5)
         length = np.linalg.norm(np.linalg.solve(L[:m, :m], k))
-        assert behind[1] == pytest.approx((m // 4 + 16) * UNIT * inverse.norm * length, rel=1e-3)
+        assert error_bound[1] == pytest.approx((m // 4 + 16) * UNIT * inverse.norm * length, rel=1e-3)
 
 
 @every_target
@@ -256,13 +258,13 @@ def test_scores_by_coefficients_are_as_near_as_they_say(target, seed, m, count):
     inverse = Inverse()
     inverse.follow(L, m)
     assert inverse.is_usable_for_alpha
-    waiting, behind, alpha = np.zeros((2, m)), np.zeros(2), np.zeros(m)
+    deferred, error_bound, alpha = np.zeros((2, m)), np.zeros(2), np.zeros(m)
     for i in range(m, m + count):  # every one of them a mistake
-        waiting[1] -= 100 * K[:m, i] / (K[:m, i] @ K[:m, i])
+        deferred[1] -= 100 * K[:m, i] / (K[:m, i] @ K[:m, i])
         alpha = alpha - 100 * K[:m, i] / (K[:m, i] @ K[:m, i]) + np.linalg.solve(K[:m, :m], K[:m, i])
         with simd(target):
             full = (0.1, m, False, True)
-            verdict, *_ = judged(
+            outcome, *_ = screened(
                 full,
                 L,
                 inverse,
@@ -270,14 +272,14 @@ def test_scores_by_coefficients_are_as_near_as_they_say(target, seed, m, count):
                 1.0,
                 np.zeros((1, m)),
                 [1.0],
-                waiting=waiting,
-                behind=behind,
+                deferred=deferred,
+                error_bound=error_bound,
                 by="coefficients",
             )
-        assert verdict == DEFERRED
+        assert outcome == DEFERRED
     k = K[:m, m + count :]
-    off = np.abs(waiting[1] @ k - alpha @ k)
-    bound = 2 * behind[0] + behind[1] * np.linalg.norm(k, axis=0)
+    off = np.abs(deferred[1] @ k - alpha @ k)
+    bound = 2 * error_bound[0] + error_bound[1] * np.linalg.norm(k, axis=0)
     assert (off <= 0.5 * bound).all()
     assert off.max() >= 1e-6 * bound.max()  # it is a bound, and not a vague one
 
@@ -290,16 +292,16 @@ def test_what_is_behind_counts_as_doubt_of_the_coefficients(target, seed, m, sig
     L, inverse, k, kxx = support_of(rng, m)
     kxx *= 4.0
     alpha, B = on_the_margin(rng, L, k, sign * 0.5)
-    behind = np.zeros(2)  # by which the score may be off by 0.5 / share
-    behind[which] = 0.5 / share / (2 * np.sqrt(kxx) if which == 0 else np.linalg.norm(k))
-    waiting = np.zeros((2, len(L)))
-    waiting[1, :m] = alpha
+    error_bound = np.zeros(2)  # by which the score may be off by 0.5 / share
+    error_bound[which] = 0.5 / share / (2 * np.sqrt(kxx) if which == 0 else np.linalg.norm(k))
+    deferred = np.zeros((2, len(L)))
+    deferred[1, :m] = alpha
     with simd(target):
         full = (0.1, m, False, True)
-        verdict, *_ = judged(
-            full, L, inverse, k, kxx, B[None], [1.0], waiting=waiting, behind=behind, by="coefficients"
+        outcome, *_ = screened(
+            full, L, inverse, k, kxx, B[None], [1.0], deferred=deferred, error_bound=error_bound, by="coefficients"
         )
-    assert verdict == (UNDECIDED if share < 1 else NO_UPDATE if sign > 0 else DEFERRED)
+    assert outcome == (UNDECIDED if share < 1 else NO_UPDATE if sign > 0 else DEFERRED)
 
 
 @pytest.mark.parametrize("by", ["coefficients", "projection"])
@@ -311,22 +313,22 @@ def test_distances_within_the_doubt_of_eta_are_in_doubt(by, seed, m):
     z = np.linalg.solve(L[:m, :m], k)
     alpha, B = on_the_margin(rng, L, k, -1.0)
     for far, expected in ((1 - 1e-10, UNDECIDED), (0.9, UNDECIDED), (1.1, DEFERRED)):
-        waiting = np.zeros((2, len(L)))
-        waiting[1, :m] = alpha if by == "coefficients" else B
+        deferred = np.zeros((2, len(L)))
+        deferred[1, :m] = alpha if by == "coefficients" else B
         eta = far * np.sqrt(kxx - z @ z)
-        found = judged((eta, NO_LIMIT, False, False), L, inverse, k, kxx, B[None], [1.0], waiting=waiting, by=by)
+        found = screened((eta, NO_LIMIT, False, False), L, inverse, k, kxx, B[None], [1.0], deferred=deferred, by=by)
         assert found[0] == expected
 
 
 def test_a_machine_that_does_not_look_learns_nothing():
     L, inverse, k, kxx = support_of(np.random.default_rng(0), 40)
-    waiting = np.zeros((2, len(L)))
-    waiting[1, :40] = -k
+    deferred = np.zeros((2, len(L)))
+    deferred[1, :40] = -k
     for by in ("coefficients", "projection"):
-        found = judged((0.1, 40, False, True), L, inverse, k, kxx, -k[None], [np.nan], waiting=waiting, by=by)
+        found = screened((0.1, 40, False, True), L, inverse, k, kxx, -k[None], [np.nan], deferred=deferred, by=by)
         assert found[0] == NO_UPDATE
         assert found[2] == 0
-        assert not waiting[0].any()
+        assert not deferred[0].any()
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-40, 1e40, 1e300])
@@ -336,11 +338,13 @@ def test_numbers_that_a_float_does_not_hold_are_in_doubt(target, scale, margin):
     m = 40
     L, inverse, k, kxx = support_of(np.random.default_rng(0), m)
     z = np.linalg.solve(L[:m, :m], k)
-    waiting = np.zeros((2, len(L)))
-    waiting[1, :m] = margin / (z @ z) / scale * z
+    deferred = np.zeros((2, len(L)))
+    deferred[1, :m] = margin / (z @ z) / scale * z
     with simd(target):
-        verdict, *_ = judged((0.1, m, True, True), L, inverse, scale * k, kxx, waiting[1:, :m], [1.0], waiting=waiting)
-    assert verdict == UNDECIDED
+        outcome, *_ = screened(
+            (0.1, m, True, True), L, inverse, scale * k, kxx, deferred[1:, :m], [1.0], deferred=deferred
+        )
+    assert outcome == UNDECIDED
 
 
 @pytest.mark.parametrize("scale", [1e25, 1e33, 1e36, 1e40, 1e300])
@@ -348,14 +352,14 @@ def test_numbers_that_a_float_does_not_hold_are_in_doubt(target, scale, margin):
 def test_mistakes_that_a_float_does_not_hold_are_in_doubt(target, scale):
     m = 40
     L, inverse, k, kxx = support_of(np.random.default_rng(0), m)
-    waiting = np.zeros((2, len(L)))
-    waiting[1, :m] = -k / scale
+    deferred = np.zeros((2, len(L)))
+    deferred[1, :m] = -k / scale
     with simd(target):
-        found = judged(
-            (0.1, m, False, True), L, inverse, scale * k, kxx, -k[None], [1.0], waiting=waiting, by="coefficients"
+        found = screened(
+            (0.1, m, False, True), L, inverse, scale * k, kxx, -k[None], [1.0], deferred=deferred, by="coefficients"
         )
     assert found[0] == (DEFERRED if scale < 1e28 else UNDECIDED)
-    assert np.isfinite(waiting).all()
+    assert np.isfinite(deferred).all()
 
 
 @pytest.mark.parametrize(("gamma", "serves"), [(1.0, True), (0.05, False)])
@@ -393,12 +397,12 @@ def stream(seed, n=900, d=4, classes=2, dtype=np.float64):
 class Watch:
     """A judge whose verdicts are counted."""
 
-    def __init__(self, screen, verdicts):
-        self.screen, self.verdicts = screen, verdicts
+    def __init__(self, screen, outcomes):
+        self.screen, self.outcomes = screen, outcomes
 
-    def _counted(self, verdict):
-        self.verdicts[verdict] += 1
-        return verdict
+    def _counted(self, outcome):
+        self.outcomes[outcome] += 1
+        return outcome
 
     def by_projection(self, kxx, y):
         return self._counted(self.screen.by_projection(kxx, y))
@@ -409,17 +413,17 @@ class Watch:
 
 def watched(machine):
     """How often there will be which verdict."""
-    learner, verdicts = machine._learner, Counter()
+    learner, outcomes = machine._learner, Counter()
     prepare = learner._prepare
 
     def watch(*args):
         screen = prepare(*args)
         if screen is not None:
-            screen = learner._screen = Watch(screen, verdicts)
+            screen = learner._screen = Watch(screen, outcomes)
         return screen
 
     learner._prepare = watch
-    return verdicts
+    return outcomes
 
 
 def unwatched(machine):
@@ -441,7 +445,7 @@ def test_one_by_one_a_learner_is_what_it_is_in_chunks(target, dtype, classes, op
     with simd(target):
         chunked = feed(Projectron(kernel, **options), X, y, 64, classes=range(classes))
         single = Projectron(kernel, **options).partial_fit(X[:1], y[:1], classes=range(classes))
-        verdicts = watched(single)
+        outcomes = watched(single)
         for x, label in zip(X[1:], y[1:], strict=True):
             single.learn_one(x, label)
     single = unwatched(single)
@@ -453,11 +457,11 @@ def test_one_by_one_a_learner_is_what_it_is_in_chunks(target, dtype, classes, op
     assert_alike(single, chunked, X, tolerance)
     if aggressive or classes == 2:
         rare = not aggressive and kernel.gamma == 2.0 and "budget" not in options  # nearly every mistake is added
-        assert verdicts[NO_UPDATE] > (0 if rare else 250)
-        assert verdicts[UNDECIDED] > (5 if aggressive else 0)
-        assert (verdicts[DEFERRED] > 10) == (classes == 2 and not rare)
+        assert outcomes[NO_UPDATE] > (0 if rare else 250)
+        assert outcomes[UNDECIDED] > (5 if aggressive else 0)
+        assert (outcomes[DEFERRED] > 10) == (classes == 2 and not rare)
     else:
-        assert verdicts.total() == 0  # of many machines mistakes are not judged
+        assert outcomes.total() == 0  # of many outputs mistakes are not judged
 
 
 @either
@@ -466,11 +470,11 @@ def test_judging_begins_where_the_support_is_large_enough(aggressive):
     options = {"budget": 200, "eta": 0.3, "aggressive": aggressive}
     chunked = feed(Projectron(RBF(gamma=1.0), **options), X, y, 64, classes=[0, 1])
     single = Projectron(RBF(gamma=1.0), **options).partial_fit(X[:1], y[:1], classes=[0, 1])
-    verdicts, sizes = watched(single), []
+    outcomes, sizes = watched(single), []
     for x, label in zip(X[1:], y[1:], strict=True):
-        before = verdicts.total()
+        before = outcomes.total()
         single.learn_one(x, label)
-        sizes += [len(single._learner)] * (verdicts.total() > before)
+        sizes += [len(single._learner)] * (outcomes.total() > before)
     assert projecting.SCREENED_FROM <= sizes[0] < 200 == sizes[-1]
     assert sizes[0] < 140 if aggressive else sizes[0] > 130  # where mistakes are added there is nothing to judge
     assert_alike(single, chunked, X, 1e-9)
@@ -534,11 +538,11 @@ def test_coefficients_are_judged_by_only_where_lengths_are_lengths(kernel):
     # a support that is not well conditioned, and what may be no kernel
     X, y = stream(7, n=300)
     machine = Projectron(kernel, budget=30, eta=0.0).partial_fit(X[:1], y[:1], classes=[0, 1])
-    verdicts = watched(machine)
+    outcomes = watched(machine)
     for x, label in zip(X[1:], y[1:], strict=True):
         machine.learn_one(x, label)
     assert len(machine._learner) == 30
-    assert verdicts.total() == 0
+    assert outcomes.total() == 0
 
 
 # ---------------------------------------------------------------- steps that wait

@@ -25,13 +25,13 @@ class SlowLasvm(SlowOnline):
         self.number: list[int] = []
         self.free: set[int] = set()
         self.box: list[float] = []
-        self.n_outputs: list[dict[int, list[float]]] = []  # slot → [y, α, g] of what a machine keeps
+        self.outputs: list[dict[int, list[float]]] = []  # slot → [y, α, g] of what a machine keeps
         self.level: list[float] = []  # b of each
 
     # ---------------------------------------------------------------- as the other twins tell it
 
     def _slots(self) -> list[int]:
-        found = {s for m in self.n_outputs for s, (_, a, _) in m.items() if a != 0}
+        found = {s for m in self.outputs for s, (_, a, _) in m.items() if a != 0}
         return sorted(found, key=lambda s: self.number[s])
 
     @property
@@ -44,16 +44,16 @@ class SlowLasvm(SlowOnline):
 
     @property
     def coef(self) -> NDArray[np.float64]:
-        return np.array([[m[s][1] if s in m else 0.0 for m in self.n_outputs] for s in self._slots()]).reshape(
-            -1, len(self.n_outputs)
+        return np.array([[m[s][1] if s in m else 0.0 for m in self.outputs] for s in self._slots()]).reshape(
+            -1, len(self.outputs)
         )
 
-    def f(self, x: NDArray, machines: int = 1) -> NDArray[np.float64]:
-        while len(self.n_outputs) < machines:
-            self.n_outputs.append({})
+    def f(self, x: NDArray, n_outputs: int = 1) -> NDArray[np.float64]:
+        while len(self.outputs) < n_outputs:
+            self.outputs.append({})
             self.level.append(0.0)
         k = self.K([x], self.points)[0]
-        return np.array([self.weighted(m, k) + b for m, b in zip(self.n_outputs, self.level, strict=True)])
+        return np.array([self.weighted(m, k) + b for m, b in zip(self.outputs, self.level, strict=True)])
 
     # ---------------------------------------------------------------- learning
 
@@ -75,7 +75,7 @@ class SlowLasvm(SlowOnline):
             self.number.append(self.seen)
             self.box.append(self.C * w)
         held = {s}
-        for o, machine in enumerate(self.n_outputs):
+        for o, machine in enumerate(self.outputs):
             if y[o] == 0:
                 continue
             self.mistakes += y[o] * f[o] <= 0
@@ -126,11 +126,11 @@ class SlowLasvm(SlowOnline):
 
     def let_go(self, slots: set[int]) -> None:
         """Slots that no machine keeps are free."""
-        self.free |= {s for s in slots if not any(s in m for m in self.n_outputs)}
+        self.free |= {s for s in slots if not any(s in m for m in self.outputs)}
 
     def finish(self) -> None:
         held: set[int] = set()
-        for o, machine in enumerate(self.n_outputs):
+        for o, machine in enumerate(self.outputs):
             while self.reprocess(o, machine, held):
                 pass
         self.let_go(held)

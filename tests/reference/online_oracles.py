@@ -33,14 +33,14 @@ class SlowOnline(ABC):
     def __init__(self, kernel: KernelFunction) -> None:
         self.kernel = kernel
         self.support: list[NDArray] = []  # the points, oldest first
-        self.terms: list[NDArray] = []  # their coefficients, (machines,) each
+        self.terms: list[NDArray] = []  # their coefficients, (outputs,) each
         self.rows: list[int] = []  # the number of the example that each of them was, from 0
         self.bias: NDArray | float = 0.0
         self.seen = self.mistakes = self.updates = 0
 
     @property
     def coef(self) -> NDArray[np.float64]:
-        """(support, machines)"""
+        """(support, outputs)"""
         return np.array(self.terms) if self.terms else np.zeros((0, 1))
 
     def K(self, X: list[NDArray], Z: list[NDArray]) -> NDArray[np.float64]:
@@ -48,11 +48,11 @@ class SlowOnline(ABC):
             return np.zeros((len(X), len(Z)))
         return np.asarray(self.kernel(np.array(X), np.array(Z)), dtype=np.float64)
 
-    def f(self, x: NDArray, machines: int = 1) -> NDArray[np.float64]:
-        return np.zeros(machines) + self.bias + (self.K([x], self.support)[0] @ self.coef if self.support else 0.0)
+    def f(self, x: NDArray, n_outputs: int = 1) -> NDArray[np.float64]:
+        return np.zeros(n_outputs) + self.bias + (self.K([x], self.support)[0] @ self.coef if self.support else 0.0)
 
     def decision(self, X: NDArray) -> NDArray[np.float64]:
-        """(n, machines)"""
+        """(n, outputs)"""
         return np.array([self.f(np.asarray(x, dtype=np.float64), self.coef.shape[1]) for x in X])
 
     def learn(self, x: NDArray, y: NDArray | float, w: float = 1.0) -> NDArray[np.float64]:
@@ -492,7 +492,7 @@ def feed(
 
 
 def terms_of(learned: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The rows of the support, ascending and once each, and their coefficients (rows, machines), of either kind."""
+    """The rows of the support, ascending and once each, and their coefficients (rows, outputs), of either kind."""
     rows, coef = (
         (learned.rows, learned.coef)
         if isinstance(learned, SlowOnline)
@@ -505,7 +505,7 @@ def terms_of(learned: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
 
 
 def scores_of(learned: Any, X: Any) -> NDArray[np.float64]:
-    """(n, machines): decisions, or what regression predicts, of either kind."""
+    """(n, outputs): decisions, or what regression predicts, of either kind."""
     if isinstance(learned, SlowOnline):
         return learned.decision(X)
     predict = learned.decision_function if hasattr(learned, "decision_function") else learned.predict

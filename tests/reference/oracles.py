@@ -124,9 +124,9 @@ class SlowPerceptron:
     def __init__(self, K: NDArray, Y: NDArray, *, bias: float = 0.0, weights: NDArray | None = None) -> None:
         self.K, self.Y = np.asarray(K, dtype=np.float64) + bias, Y
         self.weights = np.ones(len(K)) if weights is None else weights
-        n, machines = Y.shape
-        self.guesses = [[np.zeros(n)] for _ in range(machines)]
-        self.used = [[0] for _ in range(machines)]
+        n, n_outputs = Y.shape
+        self.guesses = [[np.zeros(n)] for _ in range(n_outputs)]
+        self.used = [[0] for _ in range(n_outputs)]
         self.ledger: list[tuple[int, int, int, float]] = []
         self.rounds = 0
 
@@ -181,14 +181,14 @@ class SlowClassifier(BaseEstimator):
         y = np.asarray(y)
         w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         self.kernel_, self.classes_ = self.kernel, np.unique(y)
-        machines = np.array([1]) if len(self.classes_) == 2 else np.arange(len(self.classes_))
-        Y = np.where(y[:, None] == self.classes_[machines], 1, -1)
+        n_outputs = np.array([1]) if len(self.classes_) == 2 else np.arange(len(self.classes_))
+        Y = np.where(y[:, None] == self.classes_[n_outputs], 1, -1)
         twin = SlowPerceptron(self.kernel(X), Y, bias=float(self.fit_intercept), weights=w)
         self.n_iter_, self.converged_ = 0, False
         while self.n_iter_ < self.max_iter and not self.converged_:
             self.n_iter_ += 1
             self.converged_ = twin.epoch(np.flatnonzero(w > 0)) == 0
         self.mistakes_ = np.array(twin.ledger, dtype=LEDGER)
-        self.mistakes_["class"] = machines[self.mistakes_["class"]]
+        self.mistakes_["class"] = n_outputs[self.mistakes_["class"]]
         self.n_mistakes_, self.n_rounds_ = len(twin.ledger), twin.rounds
         return self

@@ -129,7 +129,7 @@ def dense(A: Any) -> NDArray:
 
 
 def pairs(machine: Any, y: NDArray) -> list[Answer]:
-    """The one-vs-one machines of an SVC, read from dual_coef_, support_, n_support_ and intercept_ alone.
+    """The one-vs-one outputs of an SVC, read from dual_coef_, support_, n_support_ and intercept_ alone.
 
     Laid out as scikit-learn does: of two classes, the second is +1; of more, of each pair the first.
     """
@@ -160,7 +160,7 @@ def single(machine: Any, n: int) -> Answer:
 
 
 def objectives(machine: Any, kernel: Any, X: Any, y: NDArray, epsilon: float = 0.0) -> NDArray[np.float64]:
-    """f(a) of each machine, from its support vectors alone, in float64: for sets whose matrix is too large."""
+    """f(a) of each output, from its support vectors alone, in float64: for sets whose matrix is too large."""
     if hasattr(machine, "classes_"):
         return np.array(
             [_value(kernel, X[one.rows[one.a > 0]], (one.s * one.a)[one.a > 0]) for one in pairs(machine, y)]

@@ -1,4 +1,4 @@
-"""scikit-learn's and LIBSVM's support vector machines behind one interface, with one layout of their results."""
+"""scikit-learn's and LIBSVM's support vector outputs behind one interface, with one layout of their results."""
 
 from __future__ import annotations
 

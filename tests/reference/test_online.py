@@ -332,7 +332,7 @@ def test_the_papers_cases_are_the_largest_shrink_that_the_budget_allows(s, k, m,
 @pytest.mark.parametrize("learner", CLASSIFIERS, ids=str)
 @given(seeds)
 @settings(max_examples=10)
-def test_two_mirrored_machines_are_one(learner, seed):
+def test_two_mirrored_outputs_are_one(learner, seed):
     X, y, _ = data(seed)
     one, two = learner.twin(), learner.twin()
     for x, t in zip(X, targets(y, 2), strict=True):

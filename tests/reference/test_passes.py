@@ -15,10 +15,10 @@ from onkel.kernels import Linear
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
-def problem(seed, dtype, machines=2):
+def problem(seed, dtype, n_outputs=2):
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, size=(30, 3)).astype(dtype)
-    Y = rng.choice([-1, 0, 1], size=(30, machines), p=[0.45, 0.1, 0.45]).astype(np.int8)
+    Y = rng.choice([-1, 0, 1], size=(30, n_outputs), p=[0.45, 0.1, 0.45]).astype(np.int8)
     return X, Linear()(X), Y, rng.integers(1, 4, size=30).astype(float)
 
 

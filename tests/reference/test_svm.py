@@ -1,4 +1,4 @@
-"""Support vector machines against scikit-learn's and LIBSVM's own, and against published figures."""
+"""Support vector outputs against scikit-learn's and LIBSVM's own, and against published figures."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def primal_pass(
     bias: bool,
     first_round: int,
     V: NDArray,
-    M: NDArray,
+    moments: NDArray,
     steps: NDArray,
 ) -> None: ...
 def add_columns(columns: NDArray, which: NDArray, A: NDArray, F: NDArray, threads: int) -> None: ...
@@ -130,12 +130,12 @@ def budget(
     K: NDArray,
     K_chunk: NDArray,
     K_slots: NDArray | None,
-    A: NDArray,
+    coef: NDArray,
     k_ss: NDArray,
     row_in_slot: NDArray,
     base: NDArray | None,
     sq_norms: NDArray,
-    state: NDArray,
+    scalars: NDArray,
     places: NDArray,
     random: NDArray,
     margin: NDArray,

@@ -50,7 +50,7 @@ AS_FITTED = "Give the rows and labels that the estimator was fitted on, in their
 class FittedRun(NamedTuple):
     """The checked contents of a fitted estimator and of its training rows.
 
-    n is the number of rows, K the number of mistakes in the ledger; `row`, `output`, `step` and `after` have one entry
+    n is the number of rows, M the number of mistakes in the ledger; `row`, `output`, `step` and `after` have one entry
     for each mistake, in order.
     """
 
@@ -59,10 +59,10 @@ class FittedRun(NamedTuple):
     rows: Rows  # the n training rows
     label: NDArray[np.intp]  # (n,), indices into `classes_`
     signs: Floats  # (n, outputs), the targets y = ±1
-    row: NDArray[np.int64]  # (K,), the row of each mistake
-    output: NDArray[np.intp]  # (K,), the output that made it
-    step: Floats  # (K,), w·y, the coefficient that was added
-    after: NDArray[np.int64]  # (K,), the number of rounds after it
+    row: NDArray[np.int64]  # (M,), the row of each mistake
+    output: NDArray[np.intp]  # (M,), the output that made it
+    step: Floats  # (M,), w·y, the coefficient that was added
+    after: NDArray[np.int64]  # (M,), the number of rounds after it
     epochs: int
 
     def gram(self, some: NDArray[np.int64]) -> Floats:
@@ -111,15 +111,15 @@ def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise KindError(f"{who}: estimator must be a fitted KernelPerceptron or the like; got {estimator!r}.")
     check_is_fitted(estimator)
-    for name in NEEDED:
-        if not hasattr(estimator, name):
-            kind = type(estimator).__name__
-            raise KindError(f"{who}: estimator must keep a ledger of its mistakes, mistakes_; {kind} has no {name}.")
     if hasattr(estimator, "n_updates_"):
         raise KindError(
             f"{who}: estimator must be a perceptron, whose updates are its mistakes; {type(estimator).__name__} takes "
             "other steps, and keeps the last ones only. Its certificate_ says what is known of its mistakes."
         )
+    for name in NEEDED:
+        if not hasattr(estimator, name):
+            kind = type(estimator).__name__
+            raise KindError(f"{who}: estimator must keep a ledger of its mistakes, mistakes_; {kind} has no {name}.")
     kernel = getattr(estimator, "kernel_", Linear())  # a linear perceptron has no kernel_
     rows = prepare(kernel, X, itself=True)
     n, width = len(rows), getattr(estimator, "n_features_in_", None)
@@ -179,15 +179,18 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     larger its margin, the tighter the bound. The margin of a guess is rarely the largest possible. The certificate
     sums over the outputs; with two classes there is one output, with more there is one per class.
 
+    Returns a `Certificate` with ``mistakes``, ``bound``, ``holds`` (whether mistakes ≤ bound; None without a bound),
+    ``form`` (which theorem), ``reason`` (why there is no bound) and more; print it to read it.
+
     Parameters
     ----------
-    estimator : a fitted `KernelPerceptron` or `Perceptron`, or another estimator that adds w·y·φ(x) on mistakes only
-        and keeps a ledger of them.
+    estimator : a fitted `KernelPerceptron` or `Perceptron`, the two classes of onkel that keep all their mistakes; or
+        an estimator of your own that adds w·y·φ(x) on mistakes only and keeps a ledger of them.
     X, y : the rows and labels that the estimator was fitted on, in their order.
     sample_weight : the weights that were given to `fit`, (n,), each ≥ 0; rows of weight 0 are left out. None (default):
         no row is left out. The factor w_max/w_min is always computed from the updates in the ledger, which include
         class weights.
-    comparator : "last" (default) for the final guess, "averaged" for the averaged perceptron, "best" for the one of
+    comparator : "last" (default) for the last guess, "averaged" for the averaged perceptron, "best" for the one of
         these two that gives the smaller bound, chosen for each output; "max-margin" for the separator of largest margin
         through the origin, which makes R/γ² smallest but has to be computed as a support vector machine is.
 

@@ -64,6 +64,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.learners.policies import forgetron_radius
+
 __all__ = [
     "PERCEPTRON",
     "Certificate",
@@ -107,7 +109,7 @@ class Certificate:
         learner has no theorem.
     margin : the smallest y u·x of all rows and outputs, for the comparator u of length 1; at most 0 if u does not
         separate the rows, None without a comparator.
-    comparator : the vector u in words, such as "the final guess".
+    comparator : the vector u in words, such as "the last guess".
     bound : the number of mistakes that the theorem allows; None if there is no bound.
     holds : whether mistakes ≤ bound, up to a relative 1e-9; None without a bound.
     form : the theorem that gives the bound: "separable", "squared slack", "hinge", "PA-I", "PA-II" or "Forgetron";
@@ -251,7 +253,7 @@ def forgetron_theorem(budget: int, n_outputs: int, radius_sq: float) -> Theorem:
 
     [Dekel, Shalev-Shwartz and Singer 2008; the proof for several outputs is at the top of this module.]
     """
-    U = 0.25 * math.sqrt((budget + 1) / (math.log(budget + 1) + 2 * math.log(n_outputs)))
+    U = forgetron_radius(budget, n_outputs)
     return Theorem(
         "Forgetron",
         lambda B, slack, squares: 2 * B * B / radius_sq + 4 * slack,

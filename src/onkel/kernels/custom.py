@@ -206,4 +206,4 @@ class After(OnOtherRows):
                 raise ShapeError(f"after(phi): phi must give a row per row, {len(x)}; got shape {mapped.shape}.")
             return VectorRows(mapped)
 
-        return x.keep((self, "moved"), transform)
+        return x.keep((self, "mapped"), transform)

@@ -25,10 +25,11 @@ others have defaults:
     _check_rows(x, name)         Raises an error for rows outside the kernel's domain. Default: all rows are valid.
 
 `onkel.kernels.tiles` calls `_gram`, `_gram_below`, `_add_scores`, `_add_scores_keeping` and `_check_rows`; the learners
-and estimators call `_gram_one`, `_diag`, `_within_one`, `_cost` and `_check_rows`. Kernels that are linear in the
-values of their parts (sums, multiples) override `_add_scores`, which saves them from storing kernel values. A kernel
-that the compiled core can compute derives from `onkel.kernels.product.VectorKernel`: it defines `_diag` and `_form`,
-its formula in the terms of the core, and inherits `_cost` and the five methods that compute Gram matrices and scores.
+and estimators call `_gram_one`, `_add_scores` (for few rows), `_diag`, `_within_one`, `_cost` and `_check_rows`.
+Kernels that are linear in the values of their parts (sums, multiples) override `_add_scores`, which saves them from
+storing kernel values. A kernel that the compiled core can compute derives from `onkel.kernels.product.VectorKernel`: it
+defines `_diag` and `_form`, its formula in the terms of the core, and inherits `_cost` and the five methods that
+compute Gram matrices and scores.
 """
 
 from __future__ import annotations

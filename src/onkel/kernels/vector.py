@@ -201,13 +201,14 @@ class Cosine(VectorKernel):
 
 @dataclasses.dataclass(frozen=True)
 class RBF(_Stationary):
-    """The Gaussian kernel k(x, z) = exp(−γ ‖x − z‖²), γ = 1 / (2σ²).
+    """The Gaussian kernel k(x, z) = exp(−γ ‖x − z‖²), γ = 1 / (2σ²); ``RBF.from_sigma(sigma)`` takes σ instead of γ.
 
     Every finite set of distinct points is linearly separable in its feature space, for any labels.
 
     Parameters
     ----------
-    gamma : γ > 0 (default 1); the larger, the closer two points must be to count as similar.
+    gamma : γ > 0 (default 1), a number (strings such as "scale" are for estimators); the larger, the closer two points
+        must be to count as similar.
 
     Cost: d multiply-adds and an exp per value.
 

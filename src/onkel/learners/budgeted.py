@@ -81,14 +81,14 @@ class BudgetedLearner:
         self.kernel, self.rule, self.policy, self.norma = kernel, rule, policy, norma
         self._first_margin = margin
         slots = policy.budget or 0
-        self.slots, self.past = Slots(), Support(n_outputs)
+        self.slots, self.grown = Slots(), Support(n_outputs)
         self.slot_row_ids = np.empty(slots, dtype=np.int64)  # the id of the row in each slot,
         self.entered = np.empty(slots, dtype=np.int64)  # and the round in which it entered
-        self.A = np.zeros((n_outputs, slots))
+        self.coef = np.zeros((n_outputs, slots))
         self.k_ss = np.zeros(slots)
         self.K_slots: NDArray | None = None
         self.sq_norms = np.zeros(n_outputs)
-        self.state = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # scale, spread, Q, M, φ: see policies.Memory
+        self.scalars = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # scale, spread, Q, M, φ: see policies.Memory
         self.places = np.zeros(2, dtype=np.int64)
         self.random = np.array([seed], dtype=np.uint64)
         self.margin, self.offset = np.full(n_outputs, margin), np.zeros(n_outputs)
@@ -117,32 +117,32 @@ class BudgetedLearner:
 
     @property
     def n_outputs(self) -> int:
-        return len(self.A)
+        return len(self.coef)
 
     def __len__(self) -> int:
-        return int(self.places[0]) + len(self.past)
+        return int(self.places[0]) + len(self.grown)
 
     def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
         """The support vectors (the oldest first), their weights (m, outputs), and the ids of their rows."""
         size = int(self.places[0])
-        scale, spread = self.state[0], self.state[1]
+        scale, spread = self.scalars[0], self.scalars[1]
         if self.policy.budget is None:
-            return self.past.all_rows(), scale * spread * self.past.coef, self.past.row_ids.copy()
+            return self.grown.all_rows(), scale * spread * self.grown.coef, self.grown.row_ids.copy()
         order = np.argsort(self.entered[:size])
         rows = None if self.slots.rows is None or size == 0 else self.slots.rows[order]
-        return rows, np.ascontiguousarray(scale * self.A[:, order].T), self.slot_row_ids[order]
+        return rows, np.ascontiguousarray(scale * self.coef[:, order].T), self.slot_row_ids[order]
 
     def scores(self, x: Rows) -> NDArray[np.float64]:
         """The scores of the rows, shape (n, outputs)."""
         out = np.zeros((len(x), self.n_outputs))
         size = int(self.places[0])
         if self.policy.budget is None:
-            self.past.add_scores(self.kernel, x, self.past.coef, out)
-            out *= self.state[1]
+            self.grown.add_scores(self.kernel, x, self.grown.coef, out)
+            out *= self.scalars[1]
         elif size:
             assert self.slots.rows is not None
-            self.kernel._add_scores(x, self.slots.rows, np.ascontiguousarray(self.A[:, :size].T), out)
-        out *= self.state[0]
+            self.kernel._add_scores(x, self.slots.rows, np.ascontiguousarray(self.coef[:, :size].T), out)
+        out *= self.scalars[0]
         out += self.offset
         return out
 
@@ -153,20 +153,20 @@ class BudgetedLearner:
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
-        self.past.change_outputs(output_map)
-        self.A = np.ascontiguousarray(output_map.T @ self.A)
+        self.grown.change_outputs(output_map)
+        self.coef = np.ascontiguousarray(output_map.T @ self.coef)
         fresh = ~output_map.any(axis=0)
         self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(output_map))
         self.offset = self.offset @ output_map
         self.sq_norms = self.sq_norms @ np.abs(output_map)
         copies = np.abs(output_map).sum() / len(output_map)
-        self.state[2:4] *= copies  # Q and M of the Forgetron: the mistakes of an output that is doubled count twice
+        self.scalars[2:4] *= copies  # Q and M of the Forgetron: the mistakes of an output that is doubled count twice
         self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
         """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
         self.slots.add_features(n_features)
-        self.past.add_features(n_features)
+        self.grown.add_features(n_features)
         self.model = None
 
     def savepoint(self) -> Any:
@@ -184,7 +184,7 @@ class BudgetedLearner:
 
     def end_epoch(self) -> None:
         """Without a budget, merges the support vectors that are the same row; slots may hold a row twice."""
-        self.past.end_epoch()
+        self.grown.end_epoch()
 
     # ---------------------------------------------------------------- learning
 
@@ -212,11 +212,11 @@ class BudgetedLearner:
         rows = memory.row_in_slot[taken]
         new = x[rows] if b > 1 else x
         if budget is None:
-            if self.state[1] < SMALL_SCALE:  # the factor that the weights of `past` lack
-                self.past.coef[...] *= self.state[1]
-                self.state[1] = 1.0
-            coef = np.ascontiguousarray(memory.A[:, : len(taken)].T) / self.state[1]
-            self.past.add(new, coef, np.zeros_like(coef), row_ids[rows])
+            if self.scalars[1] < SMALL_SCALE:  # the factor that the weights of `past` lack
+                self.grown.coef[...] *= self.scalars[1]
+                self.scalars[1] = 1.0
+            coef = np.ascontiguousarray(memory.coef[:, : len(taken)].T) / self.scalars[1]
+            self.grown.add(new, coef, np.zeros_like(coef), row_ids[rows])
             self.places[0] = 0
         else:
             self.slots.put(taken, new)
@@ -227,7 +227,7 @@ class BudgetedLearner:
     def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
         """Learns from one example of weight 1, y (1, outputs); with a budget, on preallocated arrays."""
         one = self._one
-        if one is None or one.memory.A is not self.A:  # `rollback` and `change_outputs` replace arrays
+        if one is None or one.memory.coef is not self.coef:  # `rollback` and `change_outputs` replace arrays
             if self.policy.budget is None or self._settings is None:
                 self.learn(x, y, ONE, np.array([row_id]))
                 return
@@ -270,8 +270,8 @@ class BudgetedLearner:
         # fmt: off
         return _native.budget(
             rule, policy, parameters, root_schedule, intercept,
-            m.K, m.K_chunk, m.K_slots, m.A, m.k_ss, m.row_in_slot, base,
-            m.sq_norms, m.state, m.places, m.random, self.margin, self.offset, F, steps, self.counts,
+            m.K, m.K_chunk, m.K_slots, m.coef, m.k_ss, m.row_in_slot, base,
+            m.sq_norms, m.scalars, m.places, m.random, self.margin, self.offset, F, steps, self.counts,
         )
         # fmt: on
 
@@ -285,21 +285,21 @@ class BudgetedLearner:
             fill_below(self.kernel, x, K_chunk)
         if self.policy.budget is None:
             K, A, k_ss = np.zeros((b, b), dtype=x.dtype), np.zeros((self.n_outputs, b)), np.zeros(b)
-            if len(self.past):
+            if len(self.grown):
                 base = np.zeros((b, self.n_outputs))
-                self.past.add_scores(self.kernel, x, self.past.coef, base)
+                self.grown.add_scores(self.kernel, x, self.grown.coef, base)
         else:
-            K, A, k_ss = np.empty((b, self.A.shape[1]), dtype=x.dtype), self.A, self.k_ss
+            K, A, k_ss = np.empty((b, self.coef.shape[1]), dtype=x.dtype), self.coef, self.k_ss
             rows = self.slots.rows
             if rows is not None:
                 fill(self.kernel, x, rows, K[:, :size])
             if self.policy.needs_gram and self.K_slots is None:
-                self.K_slots = np.zeros((self.A.shape[1],) * 2, dtype=x.dtype)
+                self.K_slots = np.zeros((self.coef.shape[1],) * 2, dtype=x.dtype)
                 if rows is not None:
                     fill(self.kernel, rows, rows, self.K_slots[:size, :size])
         row_in_slot = np.full(K.shape[1], -1, dtype=np.int64)
         return Memory(
-            K, K_chunk, self.K_slots, A, k_ss, row_in_slot, self.sq_norms, self.state, self.places, self.random
+            K, K_chunk, self.K_slots, A, k_ss, row_in_slot, self.sq_norms, self.scalars, self.places, self.random
         ), base
 
     def _learn_python(
@@ -312,13 +312,13 @@ class BudgetedLearner:
         steps: NDArray[np.float64],
     ) -> bool:
         """Learns from a part in Python, by any rule and policy: the twin of budget_pass in cpp/learn/budget.h."""
-        rule, norma, state = self.rule, self.norma, memory.state
+        rule, norma, state = self.rule, self.norma, memory.scalars
         widens = rule.step is epsilon_insensitive
         for i in range(len(y)):
             eta = norma.rate(self.rounds + i + 1) if norma else 0.0
             size = memory.size
-            past = 0.0 if base is None else base[i] * state[1]
-            F[i] = state[0] * (past + memory.A[:, :size] @ memory.K[i, :size].astype(np.float64)) + self.offset
+            grown = 0.0 if base is None else base[i] * state[1]
+            F[i] = state[0] * (grown + memory.coef[:, :size] @ memory.K[i, :size].astype(np.float64)) + self.offset
             steps[i] = 0.0
             for o in np.flatnonzero(~np.isnan(y[i])):
                 moving = (eta, self.margin[o]) if norma else ()
@@ -340,6 +340,6 @@ class BudgetedLearner:
     @staticmethod
     def _fold_scale(memory: Memory) -> None:
         """Multiplies the common factor into the weights and resets it to 1, before it underflows."""
-        memory.A[:, : memory.size] *= memory.state[0]
-        memory.state[1] *= memory.state[0]
-        memory.state[0] = 1.0
+        memory.coef[:, : memory.size] *= memory.scalars[0]
+        memory.scalars[1] *= memory.scalars[0]
+        memory.scalars[0] = 1.0

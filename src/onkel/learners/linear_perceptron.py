@@ -29,7 +29,7 @@ class LinearPerceptronLearner:
     """
 
     def __init__(self, n_features: int, n_outputs: int, eta: float, bias: bool) -> None:
-        self.V, self.M = np.zeros((n_outputs, n_features + 1)), np.zeros((n_outputs, n_features + 1))
+        self.V, self.moments = np.zeros((n_outputs, n_features + 1)), np.zeros((n_outputs, n_features + 1))
         self.eta, self.bias = eta, bias
         self.ledger = Ledger()
         self.rounds = 0
@@ -40,19 +40,22 @@ class LinearPerceptronLearner:
 
     def averaged(self) -> NDArray[np.float64]:
         """The average hypothesis, (outputs, features + 1): v and, in the last column, b."""
-        return self.V - self.M / max(self.rounds, 1)
+        return self.V - self.moments / max(self.rounds, 1)
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """Changes the number of outputs when a class appears.
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
-        self.V, self.M = np.ascontiguousarray(output_map.T @ self.V), np.ascontiguousarray(output_map.T @ self.M)
+        self.V, self.moments = (
+            np.ascontiguousarray(output_map.T @ self.V),
+            np.ascontiguousarray(output_map.T @ self.moments),
+        )
         self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
         """Increases the number of features to `n_features`; v is 0 in the new ones."""
-        for name in ("V", "M"):
+        for name in ("V", "moments"):
             old = getattr(self, name)
             wide = np.zeros((len(old), n_features + 1))
             wide[:, : old.shape[1] - 1], wide[:, -1] = old[:, :-1], old[:, -1]
@@ -60,15 +63,15 @@ class LinearPerceptronLearner:
 
     def savepoint(self) -> Any:
         """The present state, as `rollback` takes it."""
-        return self.V.copy(), self.M.copy(), self.rounds, self.ledger, len(self.ledger)
+        return self.V.copy(), self.moments.copy(), self.rounds, self.ledger, len(self.ledger)
 
     def rollback(self, savepoint: Any) -> None:
         """Undoes all changes since the savepoint was made."""
-        self.V, self.M, self.rounds, self.ledger, count = savepoint
+        self.V, self.moments, self.rounds, self.ledger, count = savepoint
         self.ledger.truncate(count)
 
     def end_epoch(self) -> None:
-        """Nothing to merge: there are no support vectors."""
+        """Does nothing: there are no support vectors to merge."""
 
     def scores(self, x: Rows, V: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The scores (n, outputs) of the current hypothesis or, if given, of other V (outputs, features + 1)."""
@@ -97,6 +100,6 @@ class LinearPerceptronLearner:
             indptr, indices = (None, None) if csr is None else (csr.indptr, csr.indices)
             first = self.rounds + 1
             settings = (y[chunk], w[chunk], self.eta, self.bias, first)
-            _native.primal_pass(data, indptr, indices, *settings, self.V, self.M, steps)
+            _native.primal_pass(data, indptr, indices, *settings, self.V, self.moments, steps)
             self.ledger.add(steps, first + np.arange(len(part)), row_ids[chunk])
             self.rounds += len(part)

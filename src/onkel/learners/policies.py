@@ -44,18 +44,18 @@ class Memory:
     K: NDArray  # (b, slots): kernel values of the chunk with the slots
     K_chunk: NDArray  # (b, b): of the chunk with itself, on and below the diagonal; undefined above it
     K_slots: NDArray | None  # (slots, slots): of the slots with each other, or None if the policy does not need them
-    A: NDArray[np.float64]  # (outputs, slots)
+    coef: NDArray[np.float64]  # (outputs, slots)
     k_ss: NDArray[np.float64]  # (slots,): k(s, s)
     row_in_slot: NDArray[np.int64]  # (slots,): the row of the chunk that took a slot, or −1
     sq_norms: NDArray[np.float64]  # (outputs,): ‖f‖², if the policy computes it
-    state: NDArray[np.float64]  # scale, spread, Q, M, φ
+    scalars: NDArray[np.float64]  # scale, spread, Q, M, φ
     places: NDArray[np.int64]  # the number of slots in use; the slot of the oldest vector, once all are in use
     random: NDArray[np.uint64]  # the state of the generator of `draw`
 
     @property
     def scale(self) -> float:
         """The common factor of all weights."""
-        return float(self.state[0])
+        return float(self.scalars[0])
 
     @property
     def size(self) -> int:
@@ -65,22 +65,22 @@ class Memory:
     @property
     def full(self) -> bool:
         """Whether all slots are in use."""
-        return bool(self.size == self.A.shape[1])
+        return bool(self.size == self.coef.shape[1])
 
     def weights(self, slot: int) -> NDArray[np.float64]:
         """The weights of a slot, (outputs,)."""
-        return self.scale * self.A[:, slot]
+        return self.scale * self.coef[:, slot]
 
     def scores_of(self, slot: int) -> NDArray[np.float64]:
         """The present scores f(s) of the support vector in a slot, (outputs,)."""
         assert self.K_slots is not None
-        return self.scale * (self.A[:, : self.size] @ self.K_slots[slot, : self.size].astype(np.float64))
+        return self.scale * (self.coef[:, : self.size] @ self.K_slots[slot, : self.size].astype(np.float64))
 
     def put(self, slot: int, i: int, steps: NDArray[np.float64]) -> None:
         """Puts row i of the chunk into a slot, with `steps` (outputs,) as its weights."""
         if slot == self.size:
             self.places[0] += 1
-        self.A[:, slot] = steps / self.scale
+        self.coef[:, slot] = steps / self.scale
         if self.K_slots is not None:
             self.K_slots[slot, : self.size] = self.K_slots[: self.size, slot] = self.K[i, : self.size]
             self.K_slots[slot, slot] = self.K_chunk[i, i]
@@ -93,7 +93,7 @@ class Memory:
         if not self.full:
             return self.size
         slot = int(self.places[1])
-        self.places[1] = (slot + 1) % self.A.shape[1]
+        self.places[1] = (slot + 1) % self.coef.shape[1]
         return slot
 
     def draw(self, below: int) -> int:
@@ -177,12 +177,12 @@ def self_tuned_shrink(s: float, m: float, k: float, Q: float, M: float) -> float
     return 1.0
 
 
-def forgetron_radius(budget: int) -> float:
-    """U = ¼ √((B + 1) / ln(B + 1)), the largest norm of a competitor in the Forgetron's mistake bound.
+def forgetron_radius(budget: int, n_outputs: int = 1) -> float:
+    """U = ¼ √((B + 1) / (ln(B + 1) + 2 ln c)), the largest norm of a competitor in the Forgetron's mistake bound.
 
-    [Dekel, Shalev-Shwartz and Singer 2008]
+    [Dekel, Shalev-Shwartz and Singer 2008 for c = 1 output; `onkel.bounds.theorems` for several that share a support]
     """
-    return 0.25 * math.sqrt((budget + 1) / math.log(budget + 1))
+    return 0.25 * math.sqrt((budget + 1) / (math.log(budget + 1) + 2 * math.log(n_outputs)))
 
 
 class ShrinkThenForget(Policy):
@@ -195,13 +195,13 @@ class ShrinkThenForget(Policy):
     needs_gram = True
 
     def take(self, memory: Memory, new: Example) -> None:
-        memory.state[3] += np.count_nonzero(new.steps)
+        memory.scalars[3] += np.count_nonzero(new.steps)
         k, s, m = self._oldest(memory, new) if memory.full else (0, 0.0, 0.0)
         phi = self._shrink(memory, new, k, s, m)
-        memory.state[2] += k * (phi * s) ** 2 + 2 * k * phi * s - 2 * phi * s * phi * m
+        memory.scalars[2] += k * (phi * s) ** 2 + 2 * k * phi * s - 2 * phi * s * phi * m
         memory.put(memory.next_slot(), new.i, new.steps)
-        memory.state[0] *= phi
-        memory.state[4] = phi
+        memory.scalars[0] *= phi
+        memory.scalars[4] = phi
 
     def _oldest(self, memory: Memory, new: Example) -> tuple[int, float, float]:
         """Of the oldest vector: the number k of outputs that made a mistake on it, its weight s, and its margins m.
@@ -214,7 +214,7 @@ class ShrinkThenForget(Policy):
         return int(np.count_nonzero(alpha)), float(np.abs(alpha).max()), float(np.sign(alpha) @ after)
 
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
-        return self_tuned_shrink(s, m, k, memory.state[2], memory.state[3]) if k else 1.0
+        return self_tuned_shrink(s, m, k, memory.scalars[2], memory.scalars[3]) if k else 1.0
 
 
 class ShrinkByNorm(ShrinkThenForget):
@@ -226,7 +226,7 @@ class ShrinkByNorm(ShrinkThenForget):
     code = 4
 
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
-        (i, steps, f, *_), sq_norms, B = new, memory.sq_norms, memory.A.shape[1]
+        (i, steps, f, *_), sq_norms, B = new, memory.sq_norms, memory.coef.shape[1]
         sq_norms += 2 * steps * f + steps * steps * float(memory.K_chunk[i, i])
         phi, norm = float((B + 1) ** (-1 / (2 * (B + 1)))), math.sqrt(sq_norms.max())
         if norm > 0:  # k(x, x) may be 0
@@ -259,7 +259,7 @@ class ReplaceCheapest(Policy):
             memory.put(memory.size, i, steps)
             return
         krx, kxx = memory.K[i].astype(np.float64), float(memory.K_chunk[i, i])
-        cost = (memory.A**2).sum(axis=0) * (memory.k_ss - krx * krx / kxx)
+        cost = (memory.coef**2).sum(axis=0) * (memory.k_ss - krx * krx / kxx)
         r = int(cost.argmin())
         steps += memory.weights(r) * (krx[r] / kxx)
         memory.put(r, i, steps)

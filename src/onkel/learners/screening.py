@@ -32,7 +32,7 @@ PANEL = 16  # rows in a panel of a triangle: kTriangle in cpp/target/target.h
 
 
 class Inverse:
-    """M = L⁻¹ in float32, computed from L row by row as L grows.
+    """L⁻¹ in float32, computed from L row by row as L grows.
 
     It can be computed again at any time, so it is neither copied nor saved with a learner. `is_usable` is False once
     ‖L‖·‖L⁻¹‖ ≥ 1e6 or either norm is ≥ 1e15: screening is then switched off. `is_usable_for_alpha` is False from 1e4
@@ -41,8 +41,8 @@ class Inverse:
 
     def __init__(self) -> None:
         self.L_inv = np.empty(0, dtype=np.float32)  # in panels, see cpp/target/target.h
-        self.sq_norms = np.zeros(2)  # ‖M‖² and ‖L‖²
-        self.norm = 0.0  # ‖M‖
+        self.sq_norms = np.zeros(2)  # ‖L⁻¹‖² and ‖L‖²
+        self.norm = 0.0  # ‖L⁻¹‖
         self.size = 0  # rows of L that are inverted
         self.is_usable = self.is_usable_for_alpha = True
 

@@ -19,7 +19,7 @@ from onkel.kernels.vectors import GrowingRows, VectorRows
 
 __all__ = ["KeptRows", "Slots"]
 
-FEW_FEATURES = 1024  # sparse rows with at most this many features are stored as dense rows
+DENSE_FEATURES = 1024  # sparse rows with at most this many features are stored as dense rows
 
 
 class Slots:
@@ -127,7 +127,7 @@ class KeptRows:
             return
         if isinstance(x, VectorRows):
             self._sparse &= not x.is_dense
-            if x.is_dense or x.n_features <= FEW_FEATURES:
+            if x.is_dense or x.n_features <= DENSE_FEATURES:
                 x = x if x.is_dense else VectorRows(x.dense())
                 if not self._blocks or isinstance(self._blocks[0], GrowingRows):
                     self._put_dense(slots, x)
