@@ -103,10 +103,10 @@ class Report:
 
 
 def check(K: Any, tol: float | None = None) -> Report:
-    """Checks whether K is a valid Gram matrix, and proves it if K is not.
+    """Checks whether K is a valid Gram matrix, and proves it if K is not; returns a `Report`.
 
-    K is valid if and only if K = Kᵀ and λ_min((K + Kᵀ)/2) ≥ 0, both up to rounding. Eigenvalues ≥ −tol pass. If one is
-    below, its eigenvector b is the witness, provided that bᵀKb is negative when computed.
+    K is valid if and only if K = Kᵀ and λ_min((K + Kᵀ)/2) ≥ 0, up to tol. The report has valid, symmetric, psd,
+    smallest_eigenvalue, witness, …; the witness is the eigenvector b of a λ_min < −tol, if the computed bᵀKb < 0.
 
     Parameters
     ----------

@@ -5,6 +5,8 @@
     generalization    a bound on the error rate on new examples, from the mistakes of one pass
 
 `certify` and `uncertified` make a `Certificate` from the numbers of your own run.
+
+No file here has the name of a public function, since `onkel.bounds.certificate` could not be both.
 """
 
 from onkel.bounds.certificates import certificate

@@ -17,16 +17,16 @@ __all__ = ["Trace", "trace"]
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The numbers of both lemmas at each mistake k = 1 … K; ``print`` the trace to read it in words.
+    """The numbers of both lemmas at each mistake k = 1 … M; ``print`` the trace to read it in words.
 
     With weights, the sum of w over the first k updates replaces k in lemma 1, and the sum of w² replaces it in lemma 2.
 
     Attributes
     ----------
-    progress : v_k·u after each mistake, shape (K,).
-    progress_floor : kγ, shape (K,); lemma 1 says that `progress` does not fall below it.
-    norm_sq : ‖v_k‖² after each mistake, shape (K,).
-    norm_sq_ceiling : kR, shape (K,); lemma 2 says that `norm_sq` does not exceed it.
+    progress : v_k·u after each mistake, shape (M,).
+    progress_floor : kγ, shape (M,); lemma 1 says that `progress` does not fall below it.
+    norm_sq : ‖v_k‖² after each mistake, shape (M,).
+    norm_sq_ceiling : kR, shape (M,); lemma 2 says that `norm_sq` does not exceed it.
     margin : γ, the smallest y u·x of all rows; not positive if u does not separate them.
     radius_sq : R, the largest K(x, x), or the largest K(x, x) + 1 with an intercept.
     lemma_1, lemma_2 : whether the lemma holds at every mistake, up to a relative 1e-9.
@@ -64,14 +64,15 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
     """Both lemmas of the theorem, followed through the mistakes of a two-class perceptron.
 
     v_k = v_{k−1} + w·y·φ(x), so v_k·u grows by w·y·u·φ(x), and ‖v_k‖² by 2w·y·v_{k−1}·φ(x) + w²K(x, x).
+    Returns a `Trace`; print it to read it.
 
     Parameters
     ----------
-    estimator : a fitted `KernelPerceptron` or `Perceptron` of two classes that made at least one mistake, or another
-        estimator that adds w·y·φ(x) on mistakes only and keeps a ledger of them.
+    estimator : a fitted `KernelPerceptron` or `Perceptron` of two classes that made at least one mistake, or an
+        estimator of your own that adds w·y·φ(x) on mistakes only and keeps a ledger of them.
     X, y : the rows and labels that the estimator was fitted on, in their order.
     u : coefficients (n,) of the comparator Σ uᵢ φ(xᵢ), which is scaled to length 1 and must not be 0. None (default):
-        the final guess.
+        the last guess.
 
     Cost: n × support vectors kernel values, computed tile by tile, and the Gram matrix of the support vectors.
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.bounds.theorems import FORGETRON_LEAST, Theorem, forgetron_theorem
-from onkel.checks import check_number
+from onkel.checks import check_number, check_one_of
 from onkel.errors import ValuesError
-from onkel.estimators.online_kernel import OnlineKernelClassifier, one_of
+from onkel.estimators.online_kernel import OnlineKernelClassifier
 from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
@@ -31,8 +31,8 @@ class Forgetron(OnlineKernelClassifier):
 
     At a mistake, y f(x) ≤ 0, the example is added: f′ = f + y k(x, ·). If that exceeds the budget B, all weights are
     multiplied by a factor φ ≤ 1, and the oldest support vector is dropped. The self-tuned φ is the largest one with
-    which the damage Q done by dropping so far stays within (15/32) M for M mistakes; the mistake bound needs exactly
-    this. The basic variant shrinks at every mistake, by φ = min{(B+1)^(−1/(2(B+1))), U/‖f′‖} with
+    which Q, the sum of the theorem's losses from dropping so far, stays within (15/32) M for M mistakes; the mistake
+    bound needs exactly this. The basic variant shrinks at every mistake, by φ = min{(B+1)^(−1/(2(B+1))), U/‖f′‖} with
     U = ¼ √((B+1)/ln(B+1)).
 
     The kernel must have k(x, x) ≤ 1, as RBF and every ``kernel.normalized()``; others are refused. With more than two
@@ -50,9 +50,10 @@ class Forgetron(OnlineKernelClassifier):
     Attributes
     ----------
     <classes_, support_, support_vectors_, dual_coef_, intercept_, model_>
-    <n_mistakes_, n_updates_, n_rounds_, mistakes_>
+    <n_mistakes_, n_updates_, n_rounds_, mistakes_ (mistakes only)>
     shrink_ : the φ of the last mistake; 1 if nothing was shrunk.
-    forgotten_ : Q, the damage done by dropping support vectors so far.
+    forgotten_ : Q, the sum of the theorem's losses from dropping support vectors; at most 15/32 of the mistakes
+        (self-tuned).
     certificate_ : after `fit`, the number of mistakes and the bound of the Forgetron's theorem on it, with what was
         learned as the comparator. Without a bound if budget < 83, if a weight is not 1, or if the kernel is not known
         to be positive semi-definite. Not available after online learning, since the examples are not kept.
@@ -108,7 +109,7 @@ class Forgetron(OnlineKernelClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=False)
-        one_of(self.variant, "variant", self.POLICIES, self._name)
+        check_one_of(self.variant, "variant", self.POLICIES, self._name)
 
     def _check_examples(self, rows: Rows) -> None:
         if self.kernel_._within_one:
@@ -134,13 +135,16 @@ class Forgetron(OnlineKernelClassifier):
     def shrink_(self) -> float:
         """The factor φ of the last mistake."""
         check_is_fitted(self, "_learner")
-        return float(self._learner.state[4])
+        return float(self._learner.scalars[4])
 
     @property
     def forgotten_(self) -> float:
-        """Q, the damage done by dropping support vectors; at most (15/32) of the mistakes if self-tuned."""
+        """Q, the sum of the theorem's losses from dropping support vectors.
+
+        It is at most 15/32 of the mistakes (self-tuned).
+        """
         check_is_fitted(self, "_learner")
-        return float(self._learner.state[2])
+        return float(self._learner.scalars[2])
 
 
 @shared_docs
@@ -165,7 +169,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
     Attributes
     ----------
     <classes_, support_, support_vectors_, dual_coef_, intercept_, model_>
-    <n_mistakes_, n_updates_, n_rounds_, mistakes_, certificate_ (none)>
+    <n_mistakes_, n_updates_, n_rounds_, mistakes_ (mistakes only), certificate_ (none)>
     <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
     <streams>
@@ -218,7 +222,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         self._check_budget(self.budget, none=False)
-        one_of(self.forget, "forget", self.POLICIES, self._name)
+        check_one_of(self.forget, "forget", self.POLICIES, self._name)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         policy = self.POLICIES[self.forget](self.budget)
@@ -255,7 +259,10 @@ class Projectron(OnlineKernelClassifier):
     Attributes
     ----------
     <classes_, support_, support_vectors_, dual_coef_, intercept_, model_>
-    <n_mistakes_, n_updates_, n_rounds_, mistakes_, certificate_ (none)>
+    <n_mistakes_, n_updates_, n_rounds_>
+    mistakes_ : the last 1000 updates (with aggressive=True, not only mistakes): a structured array with the fields
+        round (from 1), row, class (the index of the output in `classes_`) and step; earlier updates are only counted.
+    <certificate_ (none)>
     drift_ : max |L Lᵀ − K_S|, the rounding error of the Cholesky factor L that projects, against the Gram matrix K_S of
         the support.
     <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>

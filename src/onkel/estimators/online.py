@@ -97,7 +97,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """The same for one row, shape (1, outputs), in a few microseconds."""
 
     def _check_params(self) -> None:
-        """Refuses parameters that cannot be used."""
+        super()._check_params()
         check_integer(self.max_iter, "max_iter", self._name, at_least=1)
 
     def _after_fit(self, run: Any, y: NDArray, interrupted: bool) -> None:

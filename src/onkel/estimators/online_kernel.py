@@ -1,4 +1,7 @@
-"""What the online kernel estimators share, except the kernel perceptron: their attributes and their certificates."""
+"""Online kernel estimators whose learner keeps only its last 1000 updates: support, coefficients, model, certificate.
+
+(KernelPerceptron keeps all of them: perceptron.py.)
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.bounds.certificates import certify_budgeted_fit
 from onkel.bounds.theorems import Certificate, Theorem, uncertified
 from onkel.checks import check_integer
-from onkel.errors import ParameterError
 from onkel.estimators.base import warn_of_conflicts
 from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
 from onkel.kernels import Kernel
@@ -22,7 +24,7 @@ from onkel.learners.epochs import StreamedEpochs
 from onkel.models.expansion import Expansion
 from onkel.models.model import support_data
 
-__all__ = ["OnlineKernelClassifier", "OnlineKernelEstimator", "one_of"]
+__all__ = ["OnlineKernelClassifier", "OnlineKernelEstimator"]
 
 
 class OnlineKernelEstimator(OnlineKernelInput):
@@ -52,7 +54,7 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     @property
     def n_rounds_(self) -> int:
-        """The number of examples that were learned from; an example counts once in each epoch."""
+        """The number of examples presented, with or without an update; an example counts once in each epoch."""
         check_is_fitted(self, "_learner")
         return int(self._learner.rounds)
 
@@ -65,7 +67,7 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     @property
     def support_(self) -> NDArray[np.int64]:
-        """The row numbers of the support vectors, in the order in which they entered, shape (m,).
+        """The row indices of the m support vectors, in the order in which they entered, shape (m,).
 
         Under a budget, a row that was learned twice may be in the support twice; without one it keeps its first place.
         """
@@ -80,7 +82,7 @@ class OnlineKernelEstimator(OnlineKernelInput):
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
-        """The coefficients of the support vectors, shape (outputs, m)."""
+        """The coefficients of the m support vectors, shape (outputs, m)."""
         return np.ascontiguousarray(self._by_class(self._expansion().coef).T)
 
     @property
@@ -208,9 +210,3 @@ class OnlineKernelClassifier(OnlineKernelEstimator, OnlineClassifier):
         """The last 1000 updates, with the fields round, row, class (the index in `classes_`) and step."""
         entries = super().mistakes_
         return self._labels.report(entries)
-
-
-def one_of(value: Any, name: str, allowed: Any, who: str) -> None:
-    """Refuses a parameter whose value is not one of the allowed ones."""
-    if value not in allowed:
-        raise ParameterError(f"{who}: {name} must be one of {', '.join(allowed)}; got {value!r}.")

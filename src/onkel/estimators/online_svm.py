@@ -23,12 +23,12 @@ __all__ = ["OnlineSVC"]
 class OnlineSVC(OnlineKernelClassifier):
     """A support vector machine that sees each example once and comes close to one that sees all the data at once.
 
-    It keeps the examples that may become support vectors, and minimises ½ αᵀKα − yᵀα over them, under Σα = 0 and with
-    each α_s between 0 and C y_s; f(x) = Σ α_s k(s, x) + b. A new example makes one step together with the kept example
-    with which it violates the conditions of the optimum most (PROCESS). Then the pair of kept examples that violates
-    them most makes one, and examples that will stay at α = 0 are dropped (REPROCESS). `finish` repeats such steps until
-    no pair violates the conditions by more than `tol`. With more than two classes there is one binary classifier per
-    class (one-vs-rest).
+    It keeps the examples that may become support vectors, and minimises ½ αᵀKα − yᵀα over them, under Σα = 0; K is
+    their Gram matrix, and f(x) = Σ α_s k(s, x) + b. Here α is signed: α_s lies between 0 and C y_s. A new example makes
+    one step together with the kept example with which it violates the conditions of the optimum most. Then the pair of
+    kept examples that violates them most makes one, and examples that will stay at α = 0 are dropped. `finish` repeats
+    such steps until no pair violates the conditions by more than `tol`. With more than two classes there is one binary
+    classifier per class (one-vs-rest).
 
     Parameters
     ----------
@@ -45,22 +45,23 @@ class OnlineSVC(OnlineKernelClassifier):
     Attributes
     ----------
     <classes_>
-    support_ : shape (m,), the numbers of the rows that are support vectors (α ≠ 0), in ascending order. Rows are
-        numbered from 0, on through all calls since the last new `fit`.
+    support_ : shape (m,), the row indices of the m support vectors (α ≠ 0), in ascending order. Rows are counted from
+        0, on through all calls since the last new `fit`.
     <support_vectors_, dual_coef_, intercept_ (learned), model_>
     n_kept_ : the number of kept examples; those at α = 0 are not support vectors yet.
     objective_ : shape (outputs,), the dual objective ½ αᵀKα − yᵀα on the kept examples.
     dual_gap_ : shape (outputs,), by how much the objective may exceed its minimum over the kept examples, at most.
     <n_mistakes_>
-    n_updates_ : how many examples made a step when they came (PROCESS), summed over the outputs and over all calls
-        since the last new `fit`.
+    n_updates_ : how many examples made a step when they came, summed over the outputs and over all calls since the
+        last new `fit`.
     <n_rounds_, mistakes_, certificate_ (none)>
     <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
     <streams>
 
     Cost: an example takes one kernel value per kept example, and two passes over the gradients. Memory is the kept
-    examples, about as many as the support vectors of the machine on all the data, and `cache_size`.
+    examples, about as many as the support vectors of an SVM trained on all the data, and `cache_size`. It is not
+    bounded on noisy data, where the support vectors grow in number with the examples.
 
     >>> from onkel import OnlineSVC
     >>> clf = OnlineSVC("linear", shuffle=False).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 from sklearn.base import RegressorMixin
 
 from onkel.bounds.theorems import Theorem, pa_theorem
-from onkel.checks import check_number
+from onkel.checks import check_number, check_one_of
 from onkel.estimators.online import OnlineRegressor
-from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator, one_of
+from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator
 from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
@@ -111,7 +111,7 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
         super()._check_params()
         self._check_budget(self.budget, none=True)
         check_number(self.C, "C", self._name, above=0.0)
-        one_of(self.variant, "variant", self.RULES, self._name)
+        check_one_of(self.variant, "variant", self.RULES, self._name)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         rule = Rule(self.RULES[self.variant], () if self.variant == "PA" else (float(self.C),))
@@ -210,7 +210,7 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
         self._check_budget(self.budget, none=True)
         check_number(self.C, "C", self._name, above=0.0)
         check_number(self.epsilon, "epsilon", self._name, at_least=0.0)
-        one_of(self.variant, "variant", self.RULES, self._name)
+        check_one_of(self.variant, "variant", self.RULES, self._name)
 
     def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
         more = () if self.variant == "PA" else (float(self.C),)

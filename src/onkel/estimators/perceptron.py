@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.bounds.certificates import certify_perceptron_fit
 from onkel.bounds.theorems import Certificate
-from onkel.checks import check_number
+from onkel.checks import check_number, check_one_of
 from onkel.errors import ParameterError
 from onkel.estimators.base import warn_of_conflicts
 from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
@@ -55,7 +55,7 @@ class _WithLedger(OnlineClassifier):
 
     @property
     def n_rounds_(self) -> int:
-        """The number of examples that were learned from; an example counts once in each epoch."""
+        """The number of examples presented, with or without an update; an example counts once in each epoch."""
         check_is_fitted(self, "_learner")
         return int(self._learner.rounds)
 
@@ -74,9 +74,9 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     Parameters
     ----------
     <kernel, gamma, degree, coef0>
-    hypothesis : what predicts, with m = Σ m_k: "averaged" (default), Σ m_k v_k / m; "voted", Σ m_k sign(v_k·x) / m;
-        "last", the last guess; "random", the guess that was in use in a random round, drawn once; "best", the guess
-        that was used longest, and of several the earliest.
+    hypothesis : what predicts: "averaged" (default), Σ m_k v_k / Σ m_k, where Σ m_k is the number of rounds; "voted",
+        Σ m_k sign(v_k·x) / Σ m_k; "last", the last guess; "random", the guess that was in use in a random round, drawn
+        once; "best", the guess that was used longest, and of several the earliest.
     max_iter : ≥ 1, default 10, the most epochs of `fit`, which stops earlier after an epoch without a mistake.
     fit_intercept : False (default): no intercept. True: learns with the kernel k + 1, that is, with one more feature
         that is always 1; then b = Σ αᵢ yᵢ.
@@ -95,9 +95,10 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         index of the output in `classes_`) and step. Every guess of the run is a prefix of it.
     n_mistakes_ : the number of mistakes, summed over the outputs and over all calls since the last new `fit`.
     <n_rounds_>
-    mistake_counts_ : shape (outputs, m), the number of mistakes on each support vector.
-    support_ : shape (m,), the numbers of the rows that were ever got wrong, in ascending order. Rows are numbered from
-        0, on through all calls since the last new `fit`.
+    mistake_counts_ : shape (outputs, m), the number of mistakes on each of the m support vectors. "outputs" is 1 for
+        two classes, else the number of classes.
+    support_ : shape (m,), the row indices of the support vectors, the rows that were ever got wrong, in ascending
+        order. Rows are counted from 0, on through all calls since the last new `fit`.
     <support_vectors_>
     dual_coef_, intercept_ : shapes (outputs, m) and (outputs,), coefficients and b of the hypothesis; absent for
         "voted". Two classes have one output, which is positive for classes_[1]; more classes have one output each.
@@ -106,8 +107,9 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         gives the scores, shape (n, outputs), and, except for "voted", ``model_.explain(x)`` lists the terms of one
         score.
     certificate_ : after `fit`, the number of mistakes and the bound of the perceptron's theorem on it, with the last
-        guess as the comparator. It has a bound after two complete epochs or more, so never with max_iter=1; then, and
-        after online learning, use ``onkel.bounds.certificate(estimator, X, y)``.
+        guess as the comparator: ``.mistakes``, ``.bound``, ``.holds`` (whether mistakes ≤ bound) and ``.form`` (which
+        theorem); print it to read it. It has a bound after two complete epochs or more, so never with max_iter=1; then,
+        and after online learning, use ``onkel.bounds.certificate(estimator, X, y)``.
     <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
     <streams>
@@ -161,9 +163,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def _check_params(self) -> None:
         super()._check_params()
         check_number(self.cache_size, "cache_size", self._name, at_least=0.0)
-        if self.hypothesis not in HYPOTHESES:
-            allowed = ", ".join(HYPOTHESES)
-            raise ParameterError(f"{self._name}: hypothesis must be one of {allowed}; got {self.hypothesis!r}.")
+        check_one_of(self.hypothesis, "hypothesis", HYPOTHESES, self._name)
 
     def _resolve(self, rows: Rows) -> Kernel:
         self._certificate: Certificate | None = None
@@ -195,7 +195,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     @property
     def mistake_counts_(self) -> NDArray[np.int64]:
-        """The number of mistakes on each support vector, shape (outputs, m)."""
+        """The number of mistakes on each of the m support vectors, shape (outputs, m)."""
         check_is_fitted(self, "_learner")
         entries = self._learner.ledger.entries
         counts = np.zeros((len(self.support_), self._learner.n_outputs), dtype=np.int64)
@@ -204,7 +204,7 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
 
     @property
     def support_(self) -> NDArray[np.int64]:
-        """The numbers of the rows that were ever got wrong, in ascending order, shape (m,)."""
+        """The row indices of the m support vectors, the rows ever got wrong, in ascending order, shape (m,)."""
         check_is_fitted(self, "_learner")
         found: NDArray[np.int64] = np.sort(self._learner.support.row_ids)
         return found
@@ -335,9 +335,10 @@ class Perceptron(_WithLedger):
     Attributes
     ----------
     <classes_>
-    coef_, intercept_ : shapes (outputs, features) and (outputs,), v and b of the hypothesis. Two classes have one
-        output, which is positive for classes_[1]; more classes have one output each, in the order of `classes_`.
-    mistakes_ : the ledger of all mistakes in order, a structured array with the fields round (from 1), row (numbered
+    coef_, intercept_ : shapes (outputs, features) and (outputs,), v and b of the hypothesis. "outputs" is 1 for two
+        classes, else the number of classes: two classes have one output, which is positive for classes_[1]; more
+        classes have one output each, in the order of `classes_`.
+    mistakes_ : the ledger of all mistakes in order, a structured array with the fields round (from 1), row (counted
         from 0, on through all calls since the last new `fit`), class (the index of the output in `classes_`) and step.
     n_mistakes_ : the number of mistakes, summed over the outputs and over all calls since the last new `fit`.
     <n_rounds_, n_iter_, converged_, n_features_in_, feature_names_in_>

@@ -57,15 +57,17 @@ def _text(marker: re.Match[str]) -> str:
 _KERNEL = {
     "kernel": """
         kernel : the kernel k(x, z): "rbf" (default), "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2",
-            "histogram" or "precomputed"; or a function of two blocks of rows that returns their kernel values, shape
-            (n, m); or a Kernel of `onkel.kernels`, whose own parameters are then set by ``kernel__gamma`` and the like.
-            With "precomputed", X holds kernel values: (n, n) in `fit`, and a column per training row to predict.
+            "histogram" or "precomputed"; or a function of two blocks of numeric rows that returns their kernel values,
+            shape (rows of the first, rows of the second) (for strings and other objects use
+            ``Custom(fn, takes="objects")``); or a Kernel of `onkel.kernels`, whose own parameters are then set by
+            ``kernel__gamma`` and the like. With "precomputed", X holds kernel values: (n, n) in `fit`, and a column per
+            training row to predict.
         """,
     "gamma": """
         gamma : γ of "rbf", "laplacian", "chi2", "poly" and "sigmoid": a number > 0; "scale" (default), 1 / (d · var X)
             for d features; "auto", 1 / d; or "median", 1 / (median of ‖x − z‖²). A string becomes a number, `gamma_`,
-            at the first call that brings data. If `kernel` is a Kernel object, leave gamma, degree and coef0 at their
-            defaults.
+            at the first call that brings data; on a stream give a number, since that call may bring one example only.
+            If `kernel` is a Kernel object, leave gamma, degree and coef0 at their defaults.
         """,
     "degree": """
         degree : > 0, default 3, the degree of "poly".
@@ -128,20 +130,21 @@ _ONLINE_ATTRIBUTES = {
         classes_ : shape (classes,), the labels, sorted.
         """,
     "support_": """
-        support_ : shape (m,), the row numbers of the support vectors, in the order in which they entered. Rows are
-            numbered from 0, on through all calls since the last new `fit`. Under a budget, a row that was learned twice
+        support_ : shape (m,), the row indices of the m support vectors, in the order in which they entered. Rows are
+            counted from 0, on through all calls since the last new `fit`. Under a budget, a row that was learned twice
             may be in the support twice.
         """,
     "support_vectors_": """
         support_vectors_ : the m support vectors: an array or CSR matrix of shape (m, features); for a kernel on
-            objects, the objects; for kernel="precomputed", the numbers of their columns in the Gram matrix.
+            objects, the objects; for kernel="precomputed", the indices of their columns in the Gram matrix.
         """,
     "dual_coef_": """
-        dual_coef_ : shape (outputs, m), the coefficients of the support vectors. Two classes have one output, which is
-            positive for classes_[1]; more classes have one output each, in the order of `classes_`.
+        dual_coef_ : shape (outputs, m), the coefficients of the m support vectors. "outputs" is 1 for two classes, else
+            the number of classes: two classes have one output, which is positive for classes_[1]; more classes have one
+            output each, in the order of `classes_`.
         """,
     "dual_coef_ (one output)": """
-        dual_coef_ : shape (1, m), the coefficients of the support vectors.
+        dual_coef_ : shape (1, m), the coefficients of the m support vectors; there is one output.
         """,
     "intercept_": """
         intercept_ : shape (outputs,), the constants b of the outputs; zeros, as this learner has no intercept.
@@ -161,22 +164,31 @@ _ONLINE_ATTRIBUTES = {
     "n_updates_": """
         n_updates_ : how many updates were made, summed over the outputs and over all calls since the last new `fit`.
         """,
+    "n_updates_ (one output)": """
+        n_updates_ : how many updates were made, over all calls since the last new `fit`; there is one output.
+        """,
     "n_rounds_": """
-        n_rounds_ : how many examples were learned from; an example counts once in each epoch.
+        n_rounds_ : how many examples were presented, with or without an update; an example counts once in each epoch.
         """,
     "mistakes_": """
-        mistakes_ : the last 1000 updates, a structured array with the fields round (from 1), row, class (the index of
-            the output in `classes_`) and step; earlier updates are only counted.
+        mistakes_ : the last 1000 updates (for this learner, not only mistakes): a structured array with the fields
+            round (from 1), row, class (the index of the output in `classes_`) and step; earlier updates are only
+            counted.
+        """,
+    "mistakes_ (mistakes only)": """
+        mistakes_ : the last 1000 updates (for this learner, the same as mistakes): a structured array with the fields
+            round (from 1), row, class (the index of the output in `classes_`) and step; earlier updates are only
+            counted.
         """,
     "mistakes_ (one output)": """
-        mistakes_ : the last 1000 updates, a structured array with the fields round (from 1), row, class (always 0) and
-            step; earlier updates are only counted.
+        mistakes_ : the last 1000 updates (for this learner, not only mistakes): a structured array with the fields
+            round (from 1), row, class (always 0) and step; earlier updates are only counted.
         """,
     "certificate_ (none)": """
         certificate_ : a certificate without a bound, whose ``reason`` says why no theorem bounds the mistakes.
         """,
     "n_iter_": """
-        n_iter_ : the number of epochs of the last `fit`; 1 if there was none.
+        n_iter_ : the number of epochs of the last `fit`; 1 after `partial_fit` or `learn_one` only.
         """,
     "converged_": """
         converged_ : whether the last epoch of `fit` made no update; False if there was no `fit`.
@@ -216,15 +228,15 @@ _SVM = {
         verbose : 0 (default) is silent; 1 draws a progress bar on stderr with the duality gap.
         """,
     "max_iter (SVM)": """
-        max_iter : ≥ 0, the most pair steps of the solver (of SVC, for each pair of classes); −1 (default): no limit. If
-            the limit is met, `fit` warns and keeps the best model so far.
+        max_iter : ≥ 0, the most pair steps of the solver (one step changes two α; SVC counts them for each pair of
+            classes); −1 (default): no limit. If the limit is met, `fit` warns and keeps the best model so far.
         """,
     "time_limit": """
         time_limit : > 0, seconds after which `fit` ends with a warning and the best model so far; None (default): no
             limit.
         """,
     "support_ (SVM)": """
-        support_ : shape (m,), the rows of X that are support vectors, in ascending order.
+        support_ : shape (m,), the row indices in X of the m support vectors, in ascending order.
         """,
     "n_support_ (SVM)": """
         n_support_ : shape (1,), the number m of support vectors.
@@ -242,7 +254,7 @@ _SVM = {
         fit_status_ : 0 if the solution is within `tol`, 1 if `fit` was stopped before.
         """,
     "n_iter_ (SVM)": """
-        n_iter_ : the number of pair steps of the solver.
+        n_iter_ : the number of pair steps of the solver (one step changes two α).
         """,
     "shape_fit_": """
         shape_fit_ : the shape of the X of `fit`.

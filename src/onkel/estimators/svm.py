@@ -42,6 +42,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     <SVM and LIBSVM>
     There is no `probability`: ``CalibratedClassifierCV(SVC(), ensemble=False)`` gives probabilities.
+    SVC has no `partial_fit`; see `OnlineSVC`.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     Attributes
     ----------
     classes_, class_weight_ : shape (classes,), the labels, sorted, and the weight of each class.
-    support_ : shape (m,), the rows of X that are support vectors, grouped by class in the order of `classes_`.
+    support_ : shape (m,), the row indices in X of the m support vectors, grouped by class in the order of `classes_`.
     <support_vectors_>
     n_support_ : shape (classes,), the number of support vectors of each class.
     dual_coef_ : shape (classes − 1, m), the coefficients yα; CSR if X was. With more than two classes, row j holds the
@@ -70,7 +71,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     intercept_ : shape (pairs,), b of each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), ….
     coef_ : shape (pairs, features), the weights of the features; with a linear kernel only; read-only.
     <fit_status_>
-    n_iter_ : shape (pairs,), the number of pair steps of the solver.
+    n_iter_ : shape (pairs,), the number of pair steps of the solver (one step changes two α).
     <shape_fit_>
     objective_, dual_gap_ : shape (pairs,), the value of the dual objective, and by how much it may exceed its minimum.
     model_ : what has been learned, as a frozen model: an `Expansion` for two classes, with ``scores(X)`` and
@@ -321,7 +322,7 @@ class SVR(RegressorMixin, OneExpansion):  # type: ignore[misc]
         """
         return self._fit_one(X, y, sample_weight, "numbers")
 
-    def _state(
+    def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
     ) -> tuple[dual.Problem, NDArray[np.float64]]:
         n, high = len(y), self.C * weights
@@ -404,7 +405,7 @@ class OneClassSVM(OutlierMixin, OneExpansion):  # type: ignore[misc]
         """
         return self._fit_one(X, None, sample_weight, "none")
 
-    def _state(
+    def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
     ) -> tuple[dual.Problem, NDArray[np.float64]]:
         n, before = len(weights), np.concatenate([[0.0], np.cumsum(weights)[:-1]])

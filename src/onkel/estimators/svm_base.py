@@ -178,7 +178,7 @@ class OneExpansion(SupportVectorMachine):
     model_: Expansion
 
     @abstractmethod
-    def _state(
+    def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
     ) -> tuple[dual.Problem, NDArray[np.float64]]:
         """The dual problem of rows with positive weights, and the β to start from."""
@@ -195,7 +195,7 @@ class OneExpansion(SupportVectorMachine):
         present = np.flatnonzero(weights > 0)
         present_rows = rows if len(present) == len(rows) else rows[present]
         y = None if y is None else np.asarray(y, dtype=np.float64)[present]
-        problem, start = self._state(self._resolve(rows), present_rows.compact(), y, weights[present])
+        problem, start = self._problem(self._resolve(rows), present_rows.compact(), y, weights[present])
         (solution,), interrupted = self._solve([lambda: (problem, start)])
         self._report([solution], interrupted is not None)
         coef = np.zeros(len(present))

@@ -3,6 +3,8 @@
 progressive_validation    predicts each example, then learns from it, and yields the error so far
 baselines                 the error of predictions that ignore x
 memory                    the bytes that an estimator holds
+
+No file here has the name of a public function, since `onkel.evaluate.memory` could not be both.
 """
 
 from onkel.evaluate.model_memory import memory

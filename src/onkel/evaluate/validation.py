@@ -37,7 +37,7 @@ Step: TypeAlias = tuple[list[Any], list[Any], float]  # labels, predictions (Non
 class Progress:
     """A record of `progressive_validation`: how well a learner does after so many examples of a stream.
 
-    Parameters
+    Attributes
     ----------
     examples : the number of examples so far.
     mistakes : the number of wrong predictions so far; None for a regressor.
@@ -48,7 +48,7 @@ class Progress:
     support : the number of support vectors; None if the estimator has none.
     memory : the bytes that the estimator holds, as computed by `onkel.evaluate.memory`.
     seconds : the time spent in predicting and learning, without that of reading the stream.
-    metrics : the value of each metric over all examples so far, by name. Default {}.
+    metrics : the value of each metric over all examples so far, by name; {} (default) if there are none.
 
     Cost: a walk through the estimator's objects, to compute `memory`.
 
@@ -87,7 +87,9 @@ def progressive_validation(
 ) -> Iterator[Progress]:
     """Predicts each example of a stream before learning from it, and yields records of the error so far.
 
-    error = (number of t with ŷₜ ≠ yₜ) / n, where ŷₜ is predicted by the model learned from the examples before t.
+    error = (number of t with ŷₜ ≠ yₜ) / n, where ŷₜ is predicted by the model learned from the examples before t; the
+    error of a regressor is the mean absolute error. A record is an `onkel.evaluate.Progress` with the fields examples,
+    mistakes, error, window_error, unpredicted, support, memory, seconds and metrics; print it to read it.
     ``list(...)`` gives all records and ``*_, last = ...`` the last one; there is always a record at the end of the
     stream. The estimator itself learns; if it has learned before, it goes on from there.
 

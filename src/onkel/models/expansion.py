@@ -20,6 +20,8 @@ __all__ = ["Expansion"]
 class Expansion(SupportModel):
     """A kernel expansion f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c, one column c per output.
 
+    There is one output for two classes and for regression, else one for each class.
+
     Parameters
     ----------
     kernel : the kernel k.
@@ -51,7 +53,8 @@ class Expansion(SupportModel):
         Parameters
         ----------
         x : one point: a vector, a matrix of one row, or one object for kernels on objects.
-        output : the output whose score is explained, 0 (default) to outputs − 1.
+        output : whose score is explained: the position of the class in `classes_` (0, the default, is the first), not
+            the predicted class. A model of two classes has one output only, 0, the score for classes_[1].
         """
         output = check_integer(output, "output", "explain", at_least=0)
         if output >= self.coef.shape[1]:

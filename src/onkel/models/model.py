@@ -2,7 +2,7 @@
 
     Expansion    f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c       onkel.models.expansion
     OneVsOne     f_ab(x), an expansion for each pair of classes a < b      onkel.models.one_vs_one
-    Vote         f_c(x) = Σ_k m_k sign(v_k·x) / m, over all guesses v_k of a run      onkel.models.vote
+    Vote         f_c(x) = Σ_k m_k sign(v_k·x) / Σ_k m_k, over all guesses v_k of a run      onkel.models.vote
 
 Learners change, models do not.
 """

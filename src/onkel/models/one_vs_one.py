@@ -61,7 +61,7 @@ class OneVsOne(SupportModel):
             if self.counts[c]:
                 s = self.support.keep(("class", c), lambda of_c=of_c: self.support[of_c])  # type: ignore[misc]
                 add_scores(self.kernel, x, s, np.ascontiguousarray(self.coef[:, of_c].T), shares[c])
-        return np.column_stack([shares[a, :, b - 1] + shares[b, :, a] for a in range(k) for b in range(a + 1, k)])
+        return np.column_stack([shares[a, :, b - 1] + shares[b, :, a] for a, b in all_pairs(k)])
 
 
 def all_pairs(k: int) -> list[tuple[int, int]]:

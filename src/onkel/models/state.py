@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from onkel.errors import KindError
 
@@ -56,8 +57,6 @@ class Snapshots:
 
     def snapshot(self) -> Snapshot:
         """A frozen copy of the present state: parameters, support vectors, weights, counters and random numbers."""
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self, "_learner")
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         fitted = {name: value for name, value in vars(self).items() if name not in params}

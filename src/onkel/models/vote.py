@@ -21,9 +21,9 @@ VOTE_VALUES = 1 << 21  # kernel values that are computed at a time
 class Vote(SupportModel):
     """The voted perceptron: a vote of all guesses of a run, each weighted by the number of examples it was used on.
 
-    f_c(x) = Σ_k m_k sign(v_k·x) / m, where v_k is the sum of the first k mistakes of output c, m_k is the number of
-    examples that v_k was used on, including the one it failed on, and m = Σ_k m_k; sign(0) = +1. Since each guess adds
-    one term to the one before it, a running sum over the mistakes gives the votes of all guesses.
+    f_c(x) = Σ_k m_k sign(v_k·x) / Σ_k m_k, where v_k is the sum of the first k mistakes of output c, m_k is the number
+    of examples that v_k was used on, including the one it failed on, and Σ_k m_k is the number of rounds; sign(0) = +1.
+    Since each guess adds one term to the one before it, a running sum over the mistakes gives the votes of all guesses.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Vote(SupportModel):
     step : for each mistake, the signed coefficient that was added, shape (mistakes,).
     weight : for each mistake, m_k of the guess that it led to, shape (mistakes,).
     start : m₀ of each output, the number of examples that v₀ = 0 was used on, shape (outputs,).
-    bias : 1.0 with an intercept (the kernel is then K + 1), 0.0 (default) without.
+    bias : 1.0 with an intercept (the kernel is then k + 1), 0.0 (default) without.
 
     Cost: one kernel value per support vector and one addition per mistake, for each row.
 
