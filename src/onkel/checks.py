@@ -157,10 +157,13 @@ def check_weights(A: Any, m: int, *, name: str = "A", who: str) -> NDArray[np.fl
 
 def check_sample_weight(sample_weight: Any, n: int, who: str) -> NDArray[np.float64]:
     """Checks one weight per row and returns a new float64 array of shape (n,); a single number counts for all rows."""
+    given = np.asarray(sample_weight)
+    if given.dtype.kind not in "fiubO":
+        raise ValuesError(f"{who}: sample_weight must hold real numbers; got dtype {given.dtype}.")
     try:
-        weights = np.array(sample_weight, dtype=np.float64)
+        weights = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise KindError(f"{who}: sample_weight must hold numbers; {error}.") from error
+        raise ValuesError(f"{who}: sample_weight must hold real numbers; {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n, weights)
     if weights.ndim != 1:

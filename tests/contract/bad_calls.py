@@ -91,6 +91,16 @@ BAD_CALLS = {
         ValuesError,
         "sample_weight must have a positive weight; got zeros only",
     ),
+    "complex weights": (
+        lambda m, X, y: m.fit(X, y, sample_weight=np.ones(len(X)) + 1j),
+        ValueError,
+        "sample_weight must hold real numbers; got dtype complex128",
+    ),
+    "weights that are words": (
+        lambda m, X, y: m.fit(X, y, sample_weight=["heavy"] * len(X)),
+        ValueError,
+        "sample_weight must hold real numbers",
+    ),
     "too few weights": (lambda m, X, y: m.fit(X, y, sample_weight=[1.0, 2.0]), ValueError, "sample_weight.shape"),
     "nan weight": (
         lambda m, X, y: m.fit(X, y, sample_weight=np.full(len(X), np.nan)),
