@@ -89,7 +89,7 @@ def copy(tmp_path):
 
 # title → the steps that write code, and which of the tests it names to run
 RECIPES = {
-    "How to add a kernel on vectors": (9, []),
+    "How to add a kernel on vectors": (9, ["-k", "Cauchy or symmetric or diagonal or same_bits or reads_back"]),
     "How to add an update rule": (4, ["-k", "log-cosh"]),
 }
 

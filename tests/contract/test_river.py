@@ -172,12 +172,12 @@ def test_what_is_no_online_estimator_is_refused(estimator):
 
 
 def test_what_is_neither_classifier_nor_regressor_is_refused():
-    class KernelPerceptronLearner(BaseEstimator):
+    class Online(BaseEstimator):
         def learn_one(self, x, y): ...
         def predict_one(self, x): ...
 
     with pytest.raises(KindError, match=r"estimator must be a classifier or a regressor; got Online\(\)"):
-        wrap(KernelPerceptronLearner())
+        wrap(Online())
 
 
 def test_a_missing_river_is_an_import_error_that_names_the_extra():

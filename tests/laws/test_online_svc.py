@@ -233,7 +233,7 @@ def test_the_twin_learns_and_finishes_alike(seed, classes, C):
         assert machine.support_.tolist() == twin.rows
         np.testing.assert_allclose(machine.dual_coef_.T, twin.coef, atol=1e-9)
         np.testing.assert_allclose(machine.intercept_, twin.level, atol=1e-9)
-        assert sorted(parts(machine)[4]) == sorted(twin.number[s] for s in {s for m in twin.n_outputs for s in m})
+        assert sorted(parts(machine)[4]) == sorted(twin.number[s] for s in {s for m in twin.outputs for s in m})
         assert (machine.n_mistakes_, machine.n_updates_) == (twin.mistakes, twin.updates)
         machine.finish()
         twin.finish()
@@ -256,7 +256,7 @@ def test_a_gram_matrix_is_learned_from_in_several_passes_and_with_few_rows_held(
 def test_rows_of_many_features_and_of_few_are_kept_alike(wide, monkeypatch):
     monkeypatch.setattr("onkel.learners.slots.BLOCK_BYTES", 32 * 3 * 8)  # several blocks
     if wide:
-        monkeypatch.setattr("onkel.learners.slots.FEW_FEATURES", 2)
+        monkeypatch.setattr("onkel.learners.slots.DENSE_FEATURES", 2)
     X, y = data(3, n=400, noise=1.5)
     expected = OnlineSVC(RBF(gamma=0.5), **ONCE).fit(X, y)
     machine = feed(OnlineSVC(RBF(gamma=0.5), **ONCE), as_csr(X), y, 33, classes=[0, 1])
