@@ -90,7 +90,7 @@ def copy(tmp_path):
 # title → the steps that write code, and which of the tests it names to run
 RECIPES = {
     "How to add a kernel on vectors": (9, ["-k", "Cauchy or symmetric or diagonal or same_bits or reads_back"]),
-    "How to add an update rule": (4, ["-k", "log-cosh"]),
+    "How to add an update rule": (4, ["-k", "log-cosh and (twin or chunk)"]),
 }
 
 
@@ -110,4 +110,4 @@ def test_a_recipe_followed_word_by_word_gives_what_it_promises(title, copy):
         assert "onkel.kernels.Cauchy(gamma=1.0)" in pinned
     passed = re.search(r"(\d+) passed", run.stdout)
     assert passed
-    assert int(passed[1]) > 20
+    assert int(passed[1]) >= 4
