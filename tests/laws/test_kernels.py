@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -16,7 +17,18 @@ from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, scales
 import onkel.kernels
 from onkel._core import simd
 from onkel.errors import ShapeError
-from onkel.kernels import RBF, Constant, Custom, Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from onkel.kernels import (
+    RBF,
+    Constant,
+    Custom,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    from_config,
+)
 
 NAMES = vars(onkel.kernels)
 
@@ -112,6 +124,14 @@ def test_distances_are_exactly_zero_for_equal_rows_and_careful_for_near_ones(sim
 @given(kernels)
 def test_a_kernel_prints_so_that_it_reads_back(kernel):
     assert eval(repr(kernel), dict(NAMES)) == kernel
+
+
+@given(kernels)
+def test_the_config_of_a_kernel_is_json_that_reads_back(kernel):
+    again = from_config(json.loads(json.dumps(kernel.config(), allow_nan=False)))
+    assert again == kernel
+    assert repr(again) == repr(kernel)
+    assert again.config() == kernel.config()
 
 
 @given(kernels, kernels)

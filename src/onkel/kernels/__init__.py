@@ -1,6 +1,6 @@
 """Kernels, their algebra, and the functions that compute Gram matrices and scores with them.
 
-A kernel is a frozen value: kernels compare by content, and their repr reads back.
+A kernel is a frozen value: kernels compare by content, their repr reads back, and so does their JSON (`from_config`).
 
 >>> from onkel.kernels import RBF, Linear
 >>> k = (RBF(gamma=0.5) + Linear()) * RBF(gamma=2.0)
@@ -9,6 +9,7 @@ A kernel is a frozen value: kernels compare by content, and their repr reads bac
 """
 
 from onkel.kernels.combine import Constant, Exp, Multiple, Normalized, On, Power, Product, Sum
+from onkel.kernels.config import from_config, register
 from onkel.kernels.custom import After, Custom, Precomputed, Scaled
 from onkel.kernels.kernel import Kernel
 from onkel.kernels.tiles import expand, prepare
@@ -50,5 +51,7 @@ __all__ = [
     "Sigmoid",
     "Sum",
     "expand",
+    "from_config",
     "prepare",
+    "register",
 ]

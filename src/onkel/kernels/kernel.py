@@ -2,7 +2,9 @@
 
 A kernel is a frozen dataclass whose fields are its parameters. Kernels are compared and hashed by content, and their
 repr reads back (unless they hold a function). Users call ``k(X, Z)`` and ``k.diag(X)`` and combine kernels; for them a
-new kernel defines the property `is_psd` and, unless it compares rows of a matrix, the property `takes`.
+new kernel defines the property `is_psd` and, unless it compares rows of a matrix, the property `takes`. `k.config()`
+writes the kernel as JSON; it follows the types of the fields (`onkel.kernels.config`), so that a new kernel need not
+define it.
 
 The rest of the library uses the nine members below. Their arguments x, z and s are checked input
 (`onkel.kernels.rows.Rows`), so that only `_check_rows` validates them. A new kernel must implement the first two; the
@@ -174,6 +176,23 @@ class Kernel(ABC):
         kernel: Kernel = dataclasses.replace(self, **own)
         parts = {name: kernel._parts()[name].with_params(**changes) for name, changes in nested.items()}
         return (kernel._with_parts(parts) if parts else kernel)._flat()
+
+    def config(self) -> dict[str, Any]:
+        """The kernel as a dict that JSON can hold, from which `onkel.kernels.from_config` makes an equal kernel.
+
+        It has the name of the class under "kernel", and the parameters; the kernel inside another one is under "of".
+        Functions (``Custom(fn)``, ``k.scaled(f)``, ``k.after(phi)``) are written as the names that
+        `onkel.kernels.register` gave them; one without a name is refused, and so are kernels that are not onkel's.
+
+        >>> from onkel.kernels import RBF, from_config
+        >>> RBF(gamma=0.5).exp().config()
+        {'kernel': 'Exp', 'of': {'kernel': 'RBF', 'gamma': 0.5}}
+        >>> from_config({"kernel": "RBF", "gamma": 0.5})
+        RBF(gamma=0.5)
+        """
+        from onkel.kernels.config import to_config
+
+        return to_config(self)
 
     def _parts(self) -> dict[str, Kernel]:
         """The kernels that this kernel is made of, by the names that `get_params` uses."""
