@@ -1,14 +1,15 @@
-"""A static table of all public names of the package `onkel`.
+"""Two static tables: all public names of the package `onkel`, and the class of each kind of state.
 
-It serves the lazy imports of the package, the river adapters, and the contract tests, which test every estimator that
-is listed here. It imports the standard library only.
+`ENTRIES` serves the lazy imports of the package, the river adapters, and the contract tests, which test every estimator
+that is listed here. `KINDS` serves `onkel.models.state.from_state`, which thus needs no import of the classes that it
+makes. The module imports the standard library only.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["ENTRIES", "Entry", "Task", "estimators"]
+__all__ = ["ENTRIES", "KINDS", "Entry", "Task", "estimators"]
 
 Task = Literal["module", "function", "transform", "classify", "regress", "detect"]
 
@@ -51,6 +52,9 @@ ENTRIES = (
     Entry("EigenMap", "onkel.features", "transform"),
     Entry("PolynomialMap", "onkel.features", "transform"),
 )
+
+# The kind of a state → the class that has `from_state` for it, as "module:Class".
+KINDS: dict[str, str] = {}
 
 
 def estimators() -> tuple[Entry, ...]:

@@ -18,9 +18,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GramRows", "ObjectRows", "Rows", "joined"]
+__all__ = ["GramRows", "ObjectRows", "Rows", "joined", "read_only"]
 
 T = TypeVar("T")
+
+
+def read_only(array: NDArray) -> NDArray:
+    """A view of an array through which it cannot be written to; the array itself if it is already read-only."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 class Rows:
@@ -57,8 +65,15 @@ class Rows:
         """
         return self[order]
 
+    def read_only(self) -> Rows:
+        """The same rows over the same memory, through read-only views; the cache is taken along."""
+        raise TypeError
+
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The cached value of `key`; calls `make` and caches its result if there is none yet."""
+        """The cached value of `key`; calls `make` and caches its result if there is none yet.
+
+        If several threads ask at once, some of them may compute the value in vain; all of them get a right one.
+        """
         kept = self._kept.get(key, self)  # self is never cached, so it stands for "missing"
         if kept is self:
             kept = self._kept[key] = make()
@@ -77,6 +92,11 @@ class ObjectRows(Rows):
 
     def __getitem__(self, index: slice | NDArray) -> ObjectRows:
         return ObjectRows(self.objects[index])
+
+    def read_only(self) -> ObjectRows:
+        rows = ObjectRows(read_only(self.objects))
+        rows._kept = self._kept.copy()
+        return rows
 
     @classmethod
     def joined(cls, blocks: Sequence[ObjectRows]) -> ObjectRows:
@@ -112,6 +132,12 @@ class GramRows(Rows):
             None if self.columns is None else self.columns[index],
             None if self.diagonal is None else self.diagonal[index],
         )
+
+    def read_only(self) -> GramRows:
+        given = (None if a is None else read_only(a) for a in (self.block, self.columns, self.diagonal))
+        rows = GramRows(*given)
+        rows._kept = self._kept.copy()
+        return rows
 
     @classmethod
     def joined(cls, blocks: Sequence[GramRows]) -> GramRows:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel._core import PANEL_BYTES, _native, aligned, aligned_empty, aligned_zeros, thread_count
-from onkel.kernels.rows import Rows
+from onkel.kernels.rows import Rows, read_only
 
 __all__ = ["Csr", "GrowingRows", "Panels", "VectorRows", "grows"]
 
@@ -121,6 +121,18 @@ class VectorRows(Rows):
             rows._kept["squared norms"] = self.squared_norms()[index]
         if "is sparse" in self._kept:
             rows._kept["is sparse"] = self.is_sparse()
+        return rows
+
+    def read_only(self) -> VectorRows:
+        if type(self) is VectorRows and not self.stored_values.flags.writeable:
+            return self
+        if self._dense is not None:
+            rows = VectorRows(read_only(self._dense))
+        else:
+            indptr, indices, data = self.csr()
+            rows = VectorRows(Csr(read_only(indptr), read_only(indices), read_only(data)), self.n_features)
+        if type(self) is VectorRows:  # rows that grow change what they have cached
+            rows._kept = {key: value for key, value in self._kept.copy().items() if key != "matrix"}
         return rows
 
     @property

@@ -1,77 +1,288 @@
-"""Checkpoints: the whole state of an estimator, frozen, from which learning can be resumed exactly."""
+"""State: what an object has learned, as plain settings and named arrays.
+
+A `State` is the one form in which models, learners and estimators are copied, compared, pickled and written. It holds
+no code and nothing private:
+
+    State("model/linear", 1, {}, {"coef": …, "intercept": …})
+
+Every class with a state has ``state()`` and a class method ``from_state(state)``, which are inverse to each other to
+the bit. `from_state` of this module finds the class by the kind of the state, in the table `onkel.registry.KINDS`.
+
+A state can hold other states, its parts: ``outer.with_part("learner", inner)`` puts the kind, version and settings of
+`inner` under the setting "learner" and its arrays under names such as "learner/coef", and ``part("learner")`` returns
+`inner`.
+
+In memory a setting may be a kernel object. `to_json` writes kernels by their `config()`.
+"""
 
 from __future__ import annotations
 
-import copy
 import dataclasses
+import importlib
+import math
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from onkel.errors import KindError
+from onkel import kernels
+from onkel.checks import check_integer
+from onkel.errors import InputError, KindError
+from onkel.kernels import Kernel
+from onkel.kernels.rows import read_only
+from onkel.models.snapshot import Snapshot, Snapshots
+from onkel.registry import KINDS
 
-__all__ = ["Snapshot", "Snapshots"]
+__all__ = ["JSON", "Setting", "Snapshot", "Snapshots", "State", "from_json", "from_state", "to_json"]
+
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
+Setting: TypeAlias = "bool | int | float | str | Kernel | Sequence[Setting] | Mapping[str, Setting] | None"
+T = TypeVar("T", bool, int, float, str)
+
+SCALARS = (type(None), bool, int, float, str)
+KERNEL, FLOAT = "$kernel", "$float"  # keys that stand for a kernel and for NaN or infinity in JSON
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Snapshot:
-    """The state of an estimator at one moment: its parameters and everything that it had learned.
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class State:
+    """What an object has learned, as plain settings and named arrays; frozen.
 
-    A snapshot shares no memory with the estimator, so the estimator can go on learning without changing it.
-    ``estimator.resume(snapshot)`` goes back to it.
+    Two states are equal if they have the same kind, version, settings (of the same types) and arrays (of the same
+    dtype, shape and bytes, so that NaN equals NaN). States have no hash. They can be copied and pickled.
 
-    Attributes
+    Parameters
     ----------
-    kind : the name of the estimator's class.
-    params : the estimator's parameters, by name; a read-only mapping.
-    arrays : the arrays that the learner itself holds, by name, as read-only views: depending on the learner, weights,
-        counters and the state of its random numbers. Arrays inside its parts, such as the support vectors, are saved
-        and restored as well, but are not listed here.
+    kind : what the state belongs to, such as "model/expansion".
+    version : ≥ 1, the version of the format of this kind.
+    settings : names and values: None, True, False, numbers, strings, kernels, and lists and dicts of these. NumPy's
+        numbers become Python's, lists become tuples and dicts read-only mappings. A name does not start with "$".
+    arrays : names and NumPy arrays. The state keeps read-only views of them, not copies, so whoever makes a state must
+        not change the arrays later.
     """
 
     kind: str
-    _params: dict[str, Any]
-    _fitted: dict[str, Any] = dataclasses.field(repr=False)
+    version: int
+    settings: Mapping[str, Setting]
+    arrays: Mapping[str, NDArray] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str):
+            raise KindError(f'State: kind must be a string such as "model/expansion"; got {self.kind!r}.')
+        object.__setattr__(self, "version", check_integer(self.version, "version", "State", at_least=1))
+        if not isinstance(self.settings, Mapping) or not isinstance(self.arrays, Mapping):
+            raise KindError("State: settings and arrays must be mappings from names to values.")
+        object.__setattr__(self, "settings", _frozen(self.settings, "settings"))
+        for name, array in self.arrays.items():
+            if not isinstance(name, str) or not isinstance(array, np.ndarray):
+                raise KindError(
+                    f"State: arrays must map names to NumPy arrays; got {type(array).__name__} under {name!r}. "
+                    "Use np.asarray, or put single numbers and strings into settings."
+                )
+        frozen = {name: read_only(np.asarray(array)) for name, array in self.arrays.items()}
+        object.__setattr__(self, "arrays", MappingProxyType(frozen))
+
+    # ---------------------------------------------------------------- values
+
+    def setting(self, name: str, of: type[T]) -> T:
+        """The setting of this name, which must have the type `of`: bool, int, float or str."""
+        value = self._value(name)
+        if type(value) is not of:
+            raise InputError(f"{self._name}: {name!r} must be of type {of.__name__}; got {value!r}.")
+        return value
+
+    def kernel(self, name: str = "kernel") -> Kernel:
+        """The setting of this name, which must be a kernel."""
+        value = self._value(name)
+        if not isinstance(value, Kernel):
+            raise InputError(f"{self._name}: {name!r} must be a kernel; got {value!r}. Read JSON by from_json.")
+        return value
+
+    def array(self, name: str) -> NDArray:
+        """The array of this name; read-only."""
+        if name not in self.arrays:
+            raise InputError(f"{self._name} must have the array {name!r}; it has {_listed(self.arrays)}.")
+        return self.arrays[name]
+
+    def expect(self, kind: str, version: int) -> None:
+        """Refuses a state of another kind, or of a newer version than `version`."""
+        if self.kind != kind:
+            raise InputError(f"a state of kind {kind!r} is needed; got one of kind {self.kind!r}.")
+        if self.version > version:
+            raise InputError(
+                f"{self._name} must have a version up to {version}; got version {self.version}, which a newer onkel "
+                "has written. Update onkel to read it."
+            )
 
     @property
-    def params(self) -> MappingProxyType[str, Any]:
-        """The estimator's parameters, by name."""
-        return MappingProxyType(self._params)
+    def _name(self) -> str:
+        return f"the state of kind {self.kind!r}"
 
-    @property
-    def arrays(self) -> MappingProxyType[str, NDArray[Any]]:
-        """The arrays that the learner itself holds, by name, as read-only views."""
-        found = {}
-        for name, value in vars(self._fitted["_learner"]).items():
-            if isinstance(value, np.ndarray):
-                found[name.strip("_")] = value.view()
-                found[name.strip("_")].flags.writeable = False
-        return MappingProxyType(found)
+    def _value(self, name: str) -> Setting:
+        if name not in self.settings:
+            raise InputError(f"{self._name} must have the setting {name!r}; it has {_listed(self.settings)}.")
+        return self.settings[name]
+
+    # ---------------------------------------------------------------- parts
+
+    def with_part(self, name: str, part: State) -> State:
+        """This state with another one inside it, from which ``part(name)`` returns it unchanged."""
+        prefix = f"{name}/"
+        if "/" in name or name in self.settings or any(array.startswith(prefix) for array in self.arrays):
+            raise InputError(f'{self._name}: a part needs a name without "/" that is not taken yet; got {name!r}.')
+        inner: dict[str, Setting] = {"kind": part.kind, "version": part.version, "settings": part.settings}
+        arrays = {prefix + key: array for key, array in part.arrays.items()}
+        return State(self.kind, self.version, {**self.settings, name: inner}, {**self.arrays, **arrays})
+
+    def part(self, name: str) -> State:
+        """The state that `with_part` has put under this name."""
+        inner = self._value(name)
+        if not isinstance(inner, Mapping) or set(inner) != {"kind", "version", "settings"}:
+            raise InputError(f"{self._name}: {name!r} must be a part, with kind, version and settings; got {inner!r}.")
+        prefix = f"{name}/"
+        arrays = {key[len(prefix) :]: array for key, array in self.arrays.items() if key.startswith(prefix)}
+        return State(inner["kind"], inner["version"], inner["settings"], arrays)  # type: ignore[arg-type]
+
+    # ---------------------------------------------------------------- Python
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, State):
+            return NotImplemented
+        return (
+            (self.kind, self.version) == (other.kind, other.version)
+            and _same_setting(self.settings, other.settings)
+            and self.arrays.keys() == other.arrays.keys()
+            and all(_same_array(array, other.arrays[name]) for name, array in self.arrays.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[State], tuple[object, ...]]:
+        # copies and pickles are made by the constructor, because an unpickled array can be written to
+        return State, (self.kind, self.version, _plain(self.settings), dict(self.arrays))
+
+    def __repr__(self) -> str:
+        arrays = ", ".join(f"{name}: {array.dtype} {array.shape}" for name, array in self.arrays.items())
+        return f"State({self.kind!r}, {self.version}, {_plain(self.settings)!r}, {{{arrays}}})"
 
 
-class Snapshots:
-    """Mixin that gives an estimator the methods `snapshot` and `resume`."""
+def from_state(state: State) -> object:
+    """The object that a state was made of: its class is found by the kind of the state."""
+    if not isinstance(state, State):
+        raise KindError(f"from_state: a State is needed; got {type(state).__name__}.")
+    if state.kind not in KINDS:
+        raise InputError(
+            f"from_state: the kind must be one of {', '.join(KINDS)}; got {state.kind!r}. "
+            "If a newer onkel has written it, update onkel to read it."
+        )
+    module, _, name = KINDS[state.kind].partition(":")
+    made: object = getattr(importlib.import_module(module), name).from_state(state)
+    return made
 
-    def snapshot(self) -> Snapshot:
-        """A frozen copy of the present state: parameters, support vectors, weights, counters and random numbers."""
-        check_is_fitted(self, "_learner")
-        params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        fitted = {name: value for name, value in vars(self).items() if name not in params}
-        return Snapshot(type(self).__name__, copy.deepcopy(params), copy.deepcopy(fitted))
 
-    def resume(self, state: Snapshot) -> Self:
-        """Goes back to a snapshot of an estimator of the same class; its parameters are restored, too.
+# ---------------------------------------------------------------- settings
 
-        The same calls after it give the same model, bit for bit.
-        """
-        who = type(self).__name__
-        if not isinstance(state, Snapshot):
-            raise KindError(f"{who}: resume needs what snapshot() gave; got {type(state).__name__}.")
-        if state.kind != who:
-            raise KindError(f"{who}: resume needs a snapshot of a {who}; got one of a {state.kind}.")
-        vars(self).clear()
-        vars(self).update(copy.deepcopy(state._params), **copy.deepcopy(state._fitted))
-        return self
+
+def _frozen(value: object, where: str) -> Setting:
+    """A copy of a setting that cannot be changed; refuses what JSON could not hold, except kernels."""
+    if type(value) in SCALARS or isinstance(value, Kernel):
+        return value  # type: ignore[return-value]
+    if isinstance(value, np.generic) and type(value.item()) in SCALARS:
+        return value.item()  # type: ignore[no-any-return]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str) or key.startswith("$"):
+                raise KindError(
+                    f'State: the keys of {where} must be strings that do not start with "$"; got {key!r}. '
+                    "Write a dict with other keys as a list of pairs [key, value]."
+                )
+        return MappingProxyType({str(key): _frozen(item, f"{where}[{key!r}]") for key, item in value.items()})
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(item, f"{where}[{i}]") for i, item in enumerate(value))
+    raise KindError(
+        f"State: {where} must be None, a bool, a number, a string, a kernel, or a list or dict of these; got "
+        f"{type(value).__name__}. Put arrays into `arrays`, and write other objects as numbers and strings."
+    )
+
+
+def _plain(value: Setting) -> Setting:
+    """The setting with dicts in the place of read-only mappings, which cannot be pickled."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
+
+
+def _same_setting(a: object, b: object) -> bool:
+    """Whether two settings have the same types and values; 1, 1.0 and True differ, and so do 0.0 and −0.0."""
+    if isinstance(a, Mapping):
+        return isinstance(b, Mapping) and a.keys() == b.keys() and all(_same_setting(a[key], b[key]) for key in a)
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(_same_setting, a, b))
+    if type(a) is not type(b):
+        return False
+    return a.hex() == b.hex() if isinstance(a, float) and isinstance(b, float) else bool(a == b)
+
+
+def _same_array(a: NDArray, b: NDArray) -> bool:
+    """Whether two arrays have the same dtype, shape and bytes; objects must be equal and of the same type."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if not a.dtype.hasobject:
+        return a.tobytes() == b.tobytes()
+    return all(map(_same_object, a.ravel().tolist(), b.ravel().tolist()))
+
+
+def _same_object(a: object, b: object) -> bool:
+    if a is b or type(a) is not type(b):
+        return a is b
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return _same_array(a, b)
+    return bool(a == b) or bool(a != a and b != b)  # NaN equals NaN
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(map(repr, names)) or "none"
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def to_json(settings: Mapping[str, Setting]) -> dict[str, JSON]:
+    """Settings as a dict that `json.dumps` can write and `from_json` reads.
+
+    A kernel becomes {"$kernel": kernel.config()}, which refuses functions that are not registered. NaN and infinities,
+    which JSON does not have, become {"$float": "nan"} and the like.
+
+    >>> from onkel.models.state import to_json
+    >>> to_json({"budget": 50, "rate": float("inf")})
+    {'budget': 50, 'rate': {'$float': 'inf'}}
+    """
+    return {key: _to_json(value) for key, value in settings.items()}
+
+
+def _to_json(value: Setting) -> JSON:
+    if isinstance(value, Kernel):
+        return {KERNEL: value.config()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {FLOAT: str(value)}
+    if isinstance(value, Mapping):
+        return to_json(value)
+    return value if isinstance(value, str) or not isinstance(value, Sequence) else [_to_json(item) for item in value]
+
+
+def from_json(plain: Mapping[str, JSON]) -> dict[str, Setting]:
+    """The settings that `to_json` has written."""
+    return {key: _from_json(value) for key, value in plain.items()}
+
+
+def _from_json(value: JSON) -> Setting:
+    if isinstance(value, Mapping):
+        if KERNEL in value:
+            return kernels.from_config(value[KERNEL])  # type: ignore[arg-type]
+        if FLOAT in value:
+            if value[FLOAT] not in ("nan", "inf", "-inf"):
+                raise InputError(f"from_json: {FLOAT} must be 'nan', 'inf' or '-inf'; got {value[FLOAT]!r}.")
+            return float(str(value[FLOAT]))
+        return from_json(value)
+    return value if isinstance(value, str) or not isinstance(value, Sequence) else [_from_json(item) for item in value]
