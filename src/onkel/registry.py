@@ -54,7 +54,17 @@ ENTRIES = (
 )
 
 # The kind of a state → the class that has `from_state` for it, as "module:Class".
-KINDS: dict[str, str] = {}
+KINDS = {
+    "model/score": "onkel.models.model:ScoreModel",
+    "model/columns": "onkel.models.columns:Columns",
+    "model/expansion": "onkel.models.expansion:Expansion",
+    "model/linear": "onkel.models.linear:LinearModel",
+    "model/one_vs_one": "onkel.models.one_vs_one:OneVsOne",
+    "model/vote": "onkel.models.vote:Vote",
+    "decision/classes": "onkel.models.decision:Classes",
+    "decision/number": "onkel.models.decision:Number",
+    "decision/outlier": "onkel.models.decision:Outlier",
+}
 
 
 def estimators() -> tuple[Entry, ...]:

@@ -1,15 +1,40 @@
-"""Models: the frozen results of learning, which turn rows into scores.
+"""Models: the frozen results of learning, which predict by themselves.
 
-A model is a kernel expansion, a linear function or a vote that computes a score for each row and output, and that never
-changes, so that several threads can predict with it at once. A learner changes with every example, and its estimator
-builds a new model when it has learned something. Models over support vectors are equal if their kernels, their support
-vectors and their arrays are equal; a `LinearModel` is equal to itself only.
+A `ScoreModel` is what an estimator shows as `model_`. It consists of a scorer, which computes scores from rows
+(`Expansion`, `LinearModel`, `OneVsOne`, `Vote`), a decision, which makes labels of scores (`Classes`, `Number`,
+`Outlier`), and the `Columns` of the data. All of them are frozen, so that several threads can predict at once, and are
+equal if all that they hold is equal. A learner changes with every example, and its estimator builds a new model when it
+has learned something.
+
+A `State` holds what a model, a learner or an estimator is made of, as plain settings and named arrays; `from_state`
+makes the object again.
 """
 
+from onkel.models.columns import Columns
+from onkel.models.decision import Classes, Decision, Number, Outlier
 from onkel.models.expansion import Expansion
-from onkel.models.linear import LinearModel
-from onkel.models.model import Contribution
+from onkel.models.linear import FeatureContribution, LinearModel
+from onkel.models.model import Model, ScoreModel
 from onkel.models.one_vs_one import OneVsOne
+from onkel.models.scorer import Contribution, Scorer
+from onkel.models.state import State, from_state
 from onkel.models.vote import Vote
 
-__all__ = ["Contribution", "Expansion", "LinearModel", "OneVsOne", "Vote"]
+__all__ = [
+    "Classes",
+    "Columns",
+    "Contribution",
+    "Decision",
+    "Expansion",
+    "FeatureContribution",
+    "LinearModel",
+    "Model",
+    "Number",
+    "OneVsOne",
+    "Outlier",
+    "ScoreModel",
+    "Scorer",
+    "State",
+    "Vote",
+    "from_state",
+]

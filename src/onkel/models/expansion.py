@@ -1,17 +1,17 @@
-"""Kernel expansions, f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c: the models of almost all learners."""
+"""Kernel expansions, f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c: the scorers of almost all learners."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer
-from onkel.errors import ShapeError
-from onkel.kernels.tiles import add_scores, fill
-from onkel.models.model import Contribution, SupportModel
+from onkel.kernels.tiles import add_scores
+from onkel.models.scorer import Contribution, SupportModel, check_arrays, check_output
+from onkel.models.state import State
 
 __all__ = ["Expansion"]
 
@@ -33,8 +33,15 @@ class Expansion(SupportModel):
     Cost: m kernel values per row.
     """
 
+    KIND: ClassVar[str] = "model/expansion"
+
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores of a row."""
+        return len(self.intercept)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """f(x) of each row of X, shape (n, outputs). Kernel values are computed tile by tile and never all stored."""
@@ -56,23 +63,8 @@ class Expansion(SupportModel):
         output : whose score is explained: the position of the class in `classes_` (0, the default, is the first), not
             the predicted class. A model of two classes has one output only, 0, the score for classes_[1].
         """
-        output = check_integer(output, "output", "explain", at_least=0)
-        if output >= self.coef.shape[1]:
-            raise ShapeError(f"explain: output must be 0 to {self.coef.shape[1] - 1}; got {output}.")
-        rows = self._rows(_one(x) if self.kernel.takes != "objects" else [x])
-        if len(rows) != 1:
-            raise ShapeError(f"explain: x must be one point; got {len(rows)}.")
-        K = np.empty((1, len(self.support)), dtype=rows.dtype)
-        if len(self.support):
-            fill(self.kernel, rows, self.support, K)
-        importance, similarity = self.coef[:, output], K[0].astype(np.float64)
-        share = importance * similarity
-        order = np.argsort(-np.abs(share), kind="stable")
-        return [
-            Contribution(int(self.rows[j]), float(importance[j]), float(similarity[j]), float(share[j]))
-            for j in order
-            if importance[j] != 0
-        ]
+        output = check_output(output, self.n_outputs)
+        return self._explanation(self.coef[:, output], self._similarities(x))
 
     def reduced(self, n: int) -> Expansion:
         """A smaller model: only the n ≥ 1 support vectors with the largest coefficients are kept, unchanged."""
@@ -81,10 +73,14 @@ class Expansion(SupportModel):
         keep = np.sort(np.argsort(-size, kind="stable")[:n])
         return dataclasses.replace(self, support=self.support[keep], rows=self.rows[keep], coef=self.coef[keep])
 
+    def state(self) -> State:
+        """Kernel, support vectors and arrays, as a `State`."""
+        return self._state({"coef": self.coef, "intercept": self.intercept})
 
-def _one(x: Any) -> Any:
-    """One point as a matrix of one row; a matrix stays as it is."""
-    if hasattr(x, "toarray"):
-        return x if x.ndim == 2 else x.reshape(1, -1)
-    array = np.asarray(x)
-    return array[None, :] if array.ndim == 1 else array
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The expansion that has this state."""
+        kernel, support, rows = cls._read(state)
+        coef, intercept = state.array("coef"), state.array("intercept")
+        check_arrays(state, coef=(coef, (len(support), intercept.size)), intercept=(intercept, (intercept.size,)))
+        return cls(kernel, support, rows, coef, intercept)

@@ -1,91 +1,236 @@
-"""The base class of all models over support vectors, and the terms in which a score is explained.
+"""Models: what an estimator has learned, frozen, able to predict by itself.
 
-    Expansion    f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c       onkel.models.expansion
-    OneVsOne     f_ab(x), an expansion for each pair of classes a < b      onkel.models.one_vs_one
-    Vote         f_c(x) = Σ_k m_k sign(v_k·x) / Σ_k m_k, over all guesses v_k of a run      onkel.models.vote
+    ScoreModel = scorer (rows → scores) + decision (scores → labels) + columns (names and dtype of the data)
 
-Learners change, models do not.
+An estimator changes when it learns; its `model_` does not. Files and servers take models: they need neither the
+estimator nor the algorithm that has learned it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.errors import ShapeError
+from onkel.errors import InputError, KindError, ShapeError
 from onkel.kernels import Kernel, prepare
-from onkel.kernels.rows import GramRows, ObjectRows, Rows
-from onkel.kernels.vectors import VectorRows
+from onkel.kernels.rows import GramRows, Rows
+from onkel.models.columns import Columns
+from onkel.models.decision import Decision, Outlier
+from onkel.models.expansion import Expansion
+from onkel.models.frozen import Frozen
+from onkel.models.linear import FeatureContribution, LinearModel
+from onkel.models.one_vs_one import OneVsOne
+from onkel.models.scorer import Contribution, Scorer, SupportModel, as_one_row, support_data
+from onkel.models.state import State, from_state
 
-__all__ = ["Contribution", "SupportModel", "support_data"]
-
-
-class Contribution(NamedTuple):
-    """One term of a score: the importance of a support vector times its similarity to the point x."""
-
-    row: int  # index of the support vector in the training data
-    importance: float  # its coefficient
-    similarity: float  # k(s, x)
-    contribution: float  # importance · similarity
+__all__ = ["Contribution", "Model", "ScoreModel", "SupportModel", "support_data"]
 
 
-def support_data(s: Rows) -> Any:
-    """Support vectors in the form in which users gave them; of a precomputed kernel, their columns of the matrix."""
-    if isinstance(s, VectorRows):
-        return s.matrix
-    if isinstance(s, ObjectRows):
-        return s.objects
-    assert isinstance(s, GramRows)
-    return s.columns
+@runtime_checkable
+class Model(Protocol):
+    """A frozen model, which several threads may use at once."""
 
+    def predict(self, X: Any) -> NDArray:
+        """What is predicted for each row of X."""
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two arrays, or two sparse matrices, hold the same values."""
-    if hasattr(a, "toarray"):
-        return hasattr(b, "toarray") and a.shape == b.shape and (a != b).nnz == 0
-    return bool(np.array_equal(a, b))
+    def predict_one(self, x: Any) -> Any:
+        """What is predicted for one example."""
+
+    def explain(self, x: Any, output: int = 0) -> Sequence[Contribution] | Sequence[FeatureContribution]:
+        """The terms of a score of one example, the largest first."""
+
+    def state(self) -> State:
+        """The settings and arrays of which `from_state` makes an equal model."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SupportModel:
-    """The base class of models that are computed from kernel values k(s, x) with support vectors s.
+class ScoreModel(Frozen):
+    """What an estimator has learned, frozen: it predicts by itself, and does not change when the estimator learns on.
 
-    Two models are equal if they are of one class and their kernels, support vectors and arrays are equal. Models have
-    no hash, because they hold arrays.
+    Two models are equal if all that they hold is equal, to the bit. A model may be used by several threads at once. It
+    can be pickled, and has a `state`.
 
     Parameters
     ----------
-    kernel : the kernel k.
-    support : the m support vectors, as `onkel.kernels.prepare` returns rows.
-    rows : the index of each support vector in the training data, shape (m,).
+    scorer : computes the scores: an `Expansion`, a `OneVsOne`, a `LinearModel` or a `Vote`.
+    decision : turns scores into predictions: `Classes`, `Number` or `Outlier`.
+    columns : the number, names and dtype of the features.
+
+    Attributes
+    ----------
+    kernel, support, rows : the kernel, the support vectors, and their row indices in the training data.
+    coef, intercept : the coefficients and offsets of the scores.
+
+    >>> from onkel import SVC
+    >>> model = SVC(kernel="linear").fit([[-1.0], [0.0], [1.0], [2.0]], ["low", "low", "high", "high"]).model_
+    >>> model.predict([[-3.0], [3.0]]), model.predict_one([3.0])
+    (array(['low', 'high'], dtype='<U4'), 'high')
     """
 
-    kernel: Kernel
-    support: Rows
-    rows: NDArray[np.int64]
+    KIND: ClassVar[str] = "model/score"
+    VERSION: ClassVar[int] = 1
 
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        same = self.kernel == other.kernel and _same(support_data(self.support), support_data(other.support))
-        names = [f.name for f in dataclasses.fields(self) if f.name not in ("kernel", "support")]
-        return same and all(np.array_equal(getattr(self, n), getattr(other, n)) for n in names)
+    scorer: Scorer
+    decision: Decision
+    columns: Columns
 
-    __hash__ = None  # type: ignore[assignment]
+    # ---------------------------------------------------------------- predicting
 
-    def _rows(self, X: Any) -> Rows:
-        """X as checked rows, with as many features as the support vectors and in their dtype."""
-        x = prepare(self.kernel, X)
-        s = self.support
-        if isinstance(x, VectorRows) and isinstance(s, VectorRows):
-            if x.n_features != s.n_features:
-                raise ShapeError(
-                    f"{type(self).__name__} was trained on {s.n_features} features, so X must have shape "
-                    f"(n, {s.n_features}); got {x.matrix.shape}. For one sample write X[None, :]."
-                )
-            if x.dtype != s.dtype:
-                x = VectorRows(x.matrix.astype(s.dtype))
-        return x
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """The scores of each row of X, shape (n, outputs): the columns of the estimator's `decision_function`."""
+        return self.decision.decision_function(self._outputs(X))
+
+    def predict(self, X: Any) -> NDArray:
+        """What the estimator predicts for each row of X, shape (n,): labels, numbers, or +1 and −1.
+
+        X is an array or a CSR matrix with the features that the model was trained on, a data frame with the same names
+        in the same order, or a sequence of objects if the kernel takes objects.
+        """
+        return self.decision.decide(self._outputs(X))
+
+    def predict_one(self, x: Any) -> Any:
+        """What the estimator predicts for one example x, as a Python object.
+
+        x is a vector, a CSR row, an object if the kernel takes objects, or a dict {feature: value} if the features have
+        names: a feature that is missing counts as 0, and one that is unknown is ignored.
+        """
+        predicted = self.decision.decide(self.scorer.scores(self._row(x)))[0]
+        return predicted.item() if isinstance(predicted, np.generic) else predicted
+
+    def explain(self, x: Any, output: int = 0) -> Sequence[Contribution] | Sequence[FeatureContribution]:
+        """The terms of a score of one example x, as in `predict_one`, the largest first.
+
+        Of a kernel model these are, for each support vector, its importance (the coefficient) times its similarity to x
+        (the kernel value); of a linear model, for each feature, its weight times its value. With the intercept they sum
+        to the score. Terms with coefficient 0 are left out.
+
+        Parameters
+        ----------
+        x : one example.
+        output : whose score is explained: the position of the class in `classes_` (0, the default, is the first), not
+            the predicted class. A model of two classes has one output only, 0, the score for classes_[1]. An `SVC` of
+            more classes has an output for each pair of them, in the order (0, 1), (0, 2), …, (1, 2), …, whose positive
+            terms speak for the first of the two.
+        """
+        scorer = self.scorer
+        if isinstance(scorer, (Expansion, OneVsOne)):
+            return scorer.explain(self._row(x), output)
+        if isinstance(scorer, LinearModel):
+            terms, names = scorer.explain(self._row(x), output), self.columns.names
+            return terms if names is None else [t._replace(feature=names[int(t.feature)]) for t in terms]
+        raise KindError(
+            f"explain: the model must be a sum of terms; a {type(scorer).__name__} is not. "
+            'Of a KernelPerceptron, explain another hypothesis, such as "averaged".'
+        )
+
+    def reduced(self, n: int) -> ScoreModel:
+        """A smaller model: only the n ≥ 1 support vectors with the largest coefficients are kept, unchanged."""
+        if not isinstance(self.scorer, Expansion):
+            raise KindError(
+                f"reduced: the model must be a single kernel expansion; got a {type(self.scorer).__name__}."
+            )
+        return dataclasses.replace(self, scorer=self.scorer.reduced(n))
+
+    # ---------------------------------------------------------------- parts
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self._support_model("kernel").kernel
+
+    @property
+    def support(self) -> Rows:
+        """The support vectors, as checked rows; read-only."""
+        return self._support_model("support").support
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The index of each support vector in the training data; read-only."""
+        return self._support_model("rows").rows
+
+    @property
+    def coef(self) -> NDArray[np.float64]:
+        """The coefficients of the support vectors, or the weights of a linear model; read-only."""
+        return self._summed("coef").coef
+
+    @property
+    def intercept(self) -> NDArray[np.float64]:
+        """The offsets that, with the terms of `explain`, sum to the scores; read-only."""
+        intercept = self._summed("intercept").intercept
+        if isinstance(self.decision, Outlier) and self.decision.threshold != 0:
+            intercept = intercept - self.decision.threshold
+            intercept.flags.writeable = False
+        return intercept
+
+    def _support_model(self, name: str) -> SupportModel:
+        if not isinstance(self.scorer, SupportModel):
+            raise AttributeError(f"a {type(self.scorer).__name__} has no {name}; it has coef and intercept")
+        return self.scorer
+
+    def _summed(self, name: str) -> Expansion | OneVsOne | LinearModel:
+        if not isinstance(self.scorer, (Expansion, OneVsOne, LinearModel)):
+            raise AttributeError(f"a {type(self.scorer).__name__} has no {name} of its own; see its `scorer`")
+        return self.scorer
+
+    # ---------------------------------------------------------------- input
+
+    def _outputs(self, X: Any) -> NDArray[np.float64]:
+        """The scorer's outputs for each row of X, checked."""
+        if not isinstance(X, Rows) and self._takes != "objects":
+            self.columns.check_names(X)
+        return self.scorer.scores(self._checked(X))
+
+    @property
+    def _takes(self) -> str:
+        return self.scorer.kernel.takes if isinstance(self.scorer, SupportModel) else "vectors"
+
+    def _checked(self, X: Any) -> Any:
+        """X as the scorer takes it; kernel values are checked here, as a scorer does not know how many it needs."""
+        if self._takes != "gram":
+            return X
+        rows, n = prepare(self.kernel, X), self.columns.n_features
+        if isinstance(rows, GramRows) and rows.block is not None and rows.block.shape[1] != n:
+            raise ShapeError(
+                f"{type(self).__name__} was trained on {n} points, so X must hold kernel values with these, shape "
+                f"(n, {n}); got {rows.block.shape}. For one sample write X[None, :]."
+            )
+        return rows
+
+    def _row(self, x: Any) -> Any:
+        """One example as the scorer takes it."""
+        if self._takes == "objects":
+            return prepare(self.kernel, [x])
+        self.columns.check_names(x)
+        row = self.columns.vector(x, type(self).__name__)[None, :] if isinstance(x, Mapping) else as_one_row(x)
+        d = self.columns.n_features
+        if row.shape != (1, d):
+            raise ShapeError(
+                f"{type(self).__name__} was trained on {d} features, so x must be one example of shape ({d},); got "
+                f"shape {getattr(x, 'shape', np.shape(row)[1:])}. For several examples use predict."
+            )
+        return self._checked(row)
+
+    # ---------------------------------------------------------------- state
+
+    def state(self) -> State:
+        """Scorer, decision and columns, as the parts of a `State`."""
+        state = State(self.KIND, self.VERSION, {})
+        for name, part in (("scorer", self.scorer), ("decision", self.decision), ("columns", self.columns)):
+            state = state.with_part(name, part.state())
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The model that has this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        scorer, decision = from_state(state.part("scorer")), from_state(state.part("decision"))
+        if not isinstance(scorer, Scorer) or not isinstance(decision, Decision):
+            raise InputError(
+                f"the state of kind {cls.KIND!r} must have a scorer and a decision; got {type(scorer).__name__} and "
+                f"{type(decision).__name__}."
+            )
+        return cls(scorer, decision, Columns.from_state(state.part("columns")))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.errors import InputError
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
-from onkel.models.model import SupportModel
+from onkel.models.scorer import Contribution, SupportModel, check_arrays, check_output
+from onkel.models.state import State
 
 __all__ = ["OneVsOne", "all_pairs", "by_class", "votes"]
 
@@ -37,9 +39,16 @@ class OneVsOne(SupportModel):
     Cost: m kernel values per row, each of them used with k − 1 coefficients.
     """
 
+    KIND: ClassVar[str] = "model/one_vs_one"
+
     counts: NDArray[np.int64]
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores of a row, one for each pair of classes."""
+        return len(self.intercept)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """The scores of all pairs (0, 1), (0, 2), …, (1, 2), …, shape (n, pairs)."""
@@ -62,6 +71,41 @@ class OneVsOne(SupportModel):
                 s = self.support.keep(("class", c), lambda of_c=of_c: self.support[of_c])  # type: ignore[misc]
                 add_scores(self.kernel, x, s, np.ascontiguousarray(self.coef[:, of_c].T), shares[c])
         return np.column_stack([shares[a, :, b - 1] + shares[b, :, a] for a, b in all_pairs(k)])
+
+    def explain(self, x: Any, output: int = 0) -> list[Contribution]:
+        """The terms of the sum that is the score of one pair of classes at one point x, the largest first.
+
+        Each term is the importance of a support vector (its coefficient) times its similarity to x (the kernel value):
+        f_ab(x) = Σ importance · similarity + b, over the support vectors of the classes a and b. Positive terms speak
+        for a. Support vectors with coefficient 0 are left out.
+
+        Parameters
+        ----------
+        x : one point: a vector, a matrix of one row, or one object for kernels on objects.
+        output : the pair whose score is explained, as its position in (0, 1), (0, 2), …, (1, 2), …; a class is given by
+            its position in `classes_`. 0 (default) is the pair of the first two classes.
+        """
+        a, b = all_pairs(len(self.counts))[check_output(output, self.n_outputs)]
+        importance, ends = np.zeros(len(self.support)), np.cumsum(self.counts)
+        for c, row in ((a, b - 1), (b, a)):
+            of_c = slice(ends[c] - self.counts[c], ends[c])
+            importance[of_c] = self.coef[row, of_c]
+        return self._explanation(importance, self._similarities(x))
+
+    def state(self) -> State:
+        """Kernel, support vectors and arrays, as a `State`."""
+        return self._state({"counts": self.counts, "coef": self.coef, "intercept": self.intercept})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The model that has this state."""
+        kernel, support, rows = cls._read(state)
+        counts, coef, intercept = (state.array(name) for name in ("counts", "coef", "intercept"))
+        m, k = len(support), counts.size
+        check_arrays(state, counts=(counts, (k,)), coef=(coef, (k - 1, m)), intercept=(intercept, (k * (k - 1) // 2,)))
+        if counts.min() < 0 or counts.sum() != m:
+            raise InputError(f"the state of kind {state.kind!r}: 'counts' must sum to {m}; got {counts.tolist()}.")
+        return cls(kernel, support, rows, counts, coef, intercept)
 
 
 def all_pairs(k: int) -> list[tuple[int, int]]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
+from onkel.errors import InputError
 from onkel.kernels.tiles import fill
-from onkel.models.model import SupportModel
+from onkel.models.scorer import SupportModel, check_arrays
+from onkel.models.state import State
 
 __all__ = ["Vote", "vote_weights"]
 
 VOTE_VALUES = 1 << 21  # kernel values that are computed at a time
+LEDGER = ("place", "output", "step", "weight")  # the arrays with an entry for each mistake
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,12 +45,19 @@ class Vote(SupportModel):
     Source: Freund and Schapire 1999, Large margin classification using the perceptron algorithm.
     """
 
+    KIND: ClassVar[str] = "model/vote"
+
     place: NDArray[np.int64]
     output: NDArray[np.int64]
     step: NDArray[np.float64]
     weight: NDArray[np.float64]
     start: NDArray[np.float64]
     bias: float = 0.0
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores of a row."""
+        return len(self.start)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """The fraction of votes for +1 minus the fraction of votes for −1, in [−1, 1], shape (n, outputs)."""
@@ -63,6 +73,23 @@ class Vote(SupportModel):
             ledger = (self.place, self.output, self.step, self.weight)
             _native.vote(K, *ledger, self.start, self.bias, out[first : first + step])
         return out / np.maximum(total, 1.0)
+
+    def state(self) -> State:
+        """Kernel, support vectors and the ledger of mistakes, as a `State`."""
+        return self._state({name: getattr(self, name) for name in (*LEDGER, "start")}, {"bias": float(self.bias)})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The vote that has this state."""
+        kernel, support, rows = cls._read(state)
+        place, output, step, weight = (state.array(name) for name in LEDGER)
+        start, size = state.array("start"), (place.size,)
+        check_arrays(state, start=(start, (start.size,)), place=(place, size), output=(output, size))
+        check_arrays(state, step=(step, size), weight=(weight, size))
+        for name, index, end in (("place", place, len(support)), ("output", output, start.size)):
+            if index.size and not 0 <= index.min() <= index.max() < end:
+                raise InputError(f"the state of kind {state.kind!r}: {name!r} must be indices from 0 to {end - 1}.")
+        return cls(kernel, support, rows, place, output, step, weight, start, state.setting("bias", float))
 
 
 def vote_weights(

@@ -1,0 +1,117 @@
+"""The columns of the data that a model was trained on: how many, their names and their dtype."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.errors import InputError, KindError, ValuesError
+from onkel.models.frozen import Frozen
+from onkel.models.state import State
+
+__all__ = ["Columns"]
+
+DOUBLE = np.dtype(np.float64)
+SHOWN = 5  # names that a message lists
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Columns(Frozen):
+    """The columns of the data that a model was trained on.
+
+    Parameters
+    ----------
+    n_features : their number; None for objects, which have none.
+    names : their names, from a data frame or from dicts; None (default): they have none.
+    dtype : the dtype of the data, float64 (default) or float32.
+    open : whether the estimator learns from dicts, which may bring more features; False by default. A model only
+        records it.
+    """
+
+    KIND: ClassVar[str] = "model/columns"
+    VERSION: ClassVar[int] = 1
+
+    n_features: int | None
+    names: tuple[Hashable, ...] | None = None
+    dtype: np.dtype = DOUBLE
+    open: bool = False
+
+    @functools.cached_property
+    def _places(self) -> dict[Hashable, int]:
+        """The column of each name."""
+        return {name: i for i, name in enumerate(self.names or ())}
+
+    def vector(self, x: Mapping[Any, Any], who: str) -> NDArray[np.float64]:
+        """{feature: value} as a vector: 0 where a feature is missing; features without a column are left out."""
+        if self.names is None:
+            raise KindError(
+                f"{who} was trained on vectors of {self.n_features} features without names, so x must be such a "
+                "vector; got a dict. To predict from dicts, learn from dicts or from a data frame."
+            )
+        vector = np.zeros(len(self.names))
+        for name, value in x.items():
+            place = self._places.get(name)
+            if place is None:
+                continue
+            try:
+                vector[place] = value
+            except (TypeError, ValueError) as error:
+                raise KindError(
+                    f"{who}: the values of x must be numbers; got {name!r}: {value!r}. "
+                    "Encode it first, such as {'colour=red': 1.0}."
+                ) from error
+        if not np.isfinite(vector).all():
+            raise ValuesError(f"{who}: x must be finite; got NaN or infinity.")
+        return vector
+
+    def check_names(self, X: Any) -> None:
+        """Refuses a data frame whose columns have other names or another order; of other data it checks nothing."""
+        found = getattr(X, "columns", None)
+        if found is None or self.names is None or not all(isinstance(name, str) for name in found):
+            return
+        given = tuple(found)
+        if given == self.names:
+            return
+        message = "The feature names should match those that were passed during fit.\n"
+        new, missing = sorted(set(given) - set(self.names)), sorted(map(str, set(self.names) - set(given)))
+        if new:
+            message += "Feature names unseen at fit time:\n" + _listed(new)
+        if missing:
+            message += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+        if not new and not missing:
+            message += "Feature names must be in the same order as they were in fit.\n"
+        raise InputError(message)
+
+    def state(self) -> State:
+        """Number, names and dtype, as a `State`."""
+        settings = {"n_features": self.n_features, "dtype": np.dtype(self.dtype).name, "open": bool(self.open)}
+        if self.names is None:
+            return State(self.KIND, self.VERSION, settings)
+        names = np.empty(len(self.names), dtype=object)
+        for i, name in enumerate(self.names):  # one by one, because a name may be a tuple
+            names[i] = name
+        return State(self.KIND, self.VERSION, settings, {"names": names})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The columns that have this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        n_features = None if state.settings.get("n_features") is None else state.setting("n_features", int)
+        names = tuple(state.array("names").tolist()) if "names" in state.arrays else None
+        dtype = state.setting("dtype", str)
+        if dtype not in ("float32", "float64") or (names is not None and len(names) != n_features):
+            raise InputError(
+                f"the state of kind {cls.KIND!r}: dtype must be float32 or float64, and there must be a name for each "
+                f"of the {n_features} features; got {dtype} and {0 if names is None else len(names)} names."
+            )
+        return cls(n_features, names, np.dtype(dtype), state.setting("open", bool))
+
+
+def _listed(names: list[str]) -> str:
+    lines = [f"- {name}\n" for name in names[:SHOWN]]
+    return "".join(lines) + ("- ...\n" if len(names) > SHOWN else "")
