@@ -154,8 +154,8 @@ _ONLINE_ATTRIBUTES = {
         """,
     "model_": """
         model_ : what has been learned, as a frozen model that does not change when the estimator learns on:
-            ``model_.scores(X)`` gives the scores, shape (n, outputs), and ``model_.explain(x)`` lists the terms of one
-            score, the largest first.
+            ``model_.predict(X)`` and ``predict_one(x)`` predict, ``model_.scores(X)`` gives the scores, shape
+            (n, outputs), and ``model_.explain(x)`` lists the terms of one score, the largest first.
         """,
     "n_mistakes_": """
         n_mistakes_ : how many examples had y f(x) ≤ 0 just before they were learned from, summed over the outputs and
@@ -266,8 +266,9 @@ _SVM = {
         dual_gap_ : by how much the dual objective may exceed its minimum, at most.
         """,
     "model_ (SVM)": """
-        model_ : what has been learned, as a frozen `onkel.models.expansion.Expansion`: ``model_.scores(X)`` gives the
-            scores, shape (n, 1), and ``model_.explain(x)`` lists the terms of one score, the largest first.
+        model_ : what has been learned, as a frozen model: ``model_.predict(X)`` and ``predict_one(x)`` predict,
+            ``model_.scores(X)`` gives the scores, shape (n, 1), and ``model_.explain(x)`` lists the terms of one score,
+            the largest first.
         """,
     "SVM and LIBSVM": """
         Parameters, attributes and signs are those of scikit-learn's class of the same name, which uses LIBSVM. What

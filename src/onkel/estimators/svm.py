@@ -7,7 +7,7 @@ solution under scikit-learn's names. The class docstrings say what differs from 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,15 +20,15 @@ from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
 from onkel.estimators.base import undo_on_error
 from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.svm_base import OneExpansion, SupportVectorMachine
+from onkel.estimators.svm_base import OneExpansion, SupportVectorMachine, as_support
 from onkel.estimators.targets import check_labels
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.svm import dual
 from onkel.learners.svm.one_vs_one import PairProblems, WarmStart
-from onkel.models.decision import best_class
+from onkel.models.decision import Classes, Number, Outlier
 from onkel.models.expansion import Expansion
-from onkel.models.one_vs_one import OneVsOne, all_pairs, by_class, votes
+from onkel.models.one_vs_one import OneVsOne, all_pairs
 
 __all__ = ["SVC", "SVR", "OneClassSVM"]
 
@@ -74,8 +74,9 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     n_iter_ : shape (pairs,), the number of pair steps of the solver (one step changes two α).
     <shape_fit_>
     objective_, dual_gap_ : shape (pairs,), the value of the dual objective, and by how much it may exceed its minimum.
-    model_ : what has been learned, as a frozen model: an `Expansion` for two classes, with ``scores(X)`` and
-        ``explain(x)``; a `OneVsOne` for more, with ``scores(X)`` of shape (n, pairs).
+    model_ : what has been learned, as a frozen model that predicts by itself: ``model_.predict(X)``,
+        ``predict_one(x)``, ``scores(X)``, the columns of `decision_function`, and ``explain(x, output)``, the terms of
+        the score of two classes or, with more classes, of a pair of them.
     <kernel_, gamma_, n_features_in_, feature_names_in_>
 
     Cost: a few kernel values for each row and support vector; memory is the data and `cache_size`.
@@ -145,8 +146,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         """
         with undo_on_error(self):
             warm_start = None
-            if self.warm_start and hasattr(self, "model_"):
-                warm_start = WarmStart(self.classes_, self.model_, self.n_support_, self._high)
+            if self.warm_start and hasattr(self, "_scorer"):
+                warm_start = WarmStart(self.classes_, self._scorer, self.n_support_, self._high)
             rows, y, weights = self._check_fit_data(X, y, sample_weight, "labels")
             index = self._classes(y, weights)
             kernel = self._resolve(rows)
@@ -184,17 +185,17 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         found = np.flatnonzero(coef.any(axis=0))
         self.support_ = found[np.argsort(index[found], kind="stable")]
         self.n_support_ = np.bincount(index[found], minlength=k)
-        self._support = rows[self.support_]
         coef = np.ascontiguousarray(coef[:, self.support_])
         self.dual_coef_ = self._as_given(coef)
         self.intercept_ = intercept
         self.n_iter_ = np.array([s.steps for s in solutions], dtype=np.int32)
         self.objective_ = np.array([s.objective for s in solutions])
         self.dual_gap_ = np.array([s.dual_gap for s in solutions])
-        self.model_: Expansion | OneVsOne = (
-            Expansion(self.kernel_, self._support, self.support_, coef.T.copy(), self.intercept_)
+        support, found, b = as_support(rows, self.support_), self.support_.copy(), intercept.copy()
+        self._scorer = (
+            Expansion(self.kernel_, support, found, coef.T.copy(), b)
             if k == 2
-            else OneVsOne(self.kernel_, self._support, self.support_, self.n_support_, coef, self.intercept_)
+            else OneVsOne(self.kernel_, support, found, self.n_support_.copy(), coef.copy(), b)
         )
 
     # ---------------------------------------------------------------- predicting
@@ -206,9 +207,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         each class, ties broken by the pairs' scores. With decision_function_shape="ovo", shape (n, pairs): positive
         for the first class of the pair.
         """
-        scores = self._scores(X)
-        if len(self.classes_) > 2 and self.decision_function_shape == "ovr":
-            return by_class(scores, len(self.classes_))
+        scores = self.model_.scores(self._check_to_predict(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray:
@@ -220,18 +219,14 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         check_is_fitted(self, "kernel_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ParameterError(f"{self._name}: break_ties must be False when decision_function_shape is 'ovo'.")
-        k = len(self.classes_)
-        if self.break_ties and k > 2:
-            chosen = self.decision_function(X).argmax(axis=1)
-        else:
-            scores = self._scores(X)
-            chosen = best_class(scores) if k == 2 else votes(scores > 0, k).argmax(axis=1)
-        found: NDArray = self.classes_[chosen]
-        return found
+        return self.model_.predict(self._check_to_predict(X))
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self, "kernel_")
-        return self.model_.scores(self._check_to_predict(X))
+    def _decision(self) -> Classes:
+        labels = self.classes_.copy()
+        if len(labels) == 2:
+            return Classes(labels)
+        pairs: Literal["ovr", "ovo"] = "ovr" if self.decision_function_shape == "ovr" else "ovo"
+        return Classes(labels, None, pairs, bool(self.break_ties))
 
     def _primal(self) -> Any:
         if len(self.classes_) == 2:
@@ -334,6 +329,9 @@ class SVR(RegressorMixin, OneExpansion):  # type: ignore[misc]
         """The prediction f(x) for each row of X, shape (n,)."""
         return self._scores(X)
 
+    def _decision(self) -> Number:
+        return Number()
+
 
 @shared_docs
 class OneClassSVM(OutlierMixin, OneExpansion):  # type: ignore[misc]
@@ -430,4 +428,8 @@ class OneClassSVM(OutlierMixin, OneExpansion):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """+1 for an inlier, f(x) > 0, and −1 for an outlier, for each row of X, shape (n,)."""
-        return np.where(self._scores(X) > 0, 1, -1).astype(np.intp)
+        predicted: NDArray[np.intp] = self.model_.predict(self._check_to_predict(X))
+        return predicted
+
+    def _decision(self) -> Outlier:
+        return Outlier(inclusive=False)  # f(x) = 0 is an outlier, as in LIBSVM

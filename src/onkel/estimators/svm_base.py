@@ -26,10 +26,14 @@ from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
 from onkel.learners.svm import dual
+from onkel.models.columns import Columns
+from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
-from onkel.models.model import support_data
+from onkel.models.model import ScoreModel
+from onkel.models.one_vs_one import OneVsOne
+from onkel.models.scorer import support_data
 
-__all__ = ["OneExpansion", "SupportVectorMachine"]
+__all__ = ["OneExpansion", "SupportVectorMachine", "as_support"]
 
 BAR = 1000  # steps of the progress bar
 
@@ -47,6 +51,8 @@ class SupportVectorMachine(KernelInput):
     verbose: int
 
     KERNEL_DEFAULTS: ClassVar[dict[str, Any]] = {"gamma": "scale", "degree": 3, "coef0": 0.0}
+
+    _scorer: Expansion | OneVsOne  # the solution
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -147,11 +153,24 @@ class SupportVectorMachine(KernelInput):
 
     # ---------------------------------------------------------------- the solution
 
+    @abstractmethod
+    def _decision(self) -> Decision:
+        """How scores become predictions, with the present parameters."""
+
+    @property
+    def model_(self) -> ScoreModel:
+        """What has been learned, as a frozen model that predicts by itself what `predict` predicts."""
+        check_is_fitted(self, "kernel_")
+        names = getattr(self, "feature_names_in_", None)
+        n_features = None if self.kernel_.takes == "objects" else self.n_features_in_
+        columns = Columns(n_features, None if names is None else tuple(names), self._dtype)
+        return ScoreModel(self._scorer, self._decision(), columns)
+
     @property
     def support_vectors_(self) -> Any:
-        """The support vectors, in the order of `support_`."""
+        """The support vectors, in the order of `support_`; read-only."""
         check_is_fitted(self, "kernel_")
-        return support_data(self._support)
+        return support_data(self._scorer.support)
 
     @property
     def coef_(self) -> Any:
@@ -174,8 +193,6 @@ class SupportVectorMachine(KernelInput):
 
 class OneExpansion(SupportVectorMachine):
     """What SVR and OneClassSVM share: a single problem, whose solution is a single expansion."""
-
-    model_: Expansion
 
     @abstractmethod
     def _problem(
@@ -202,17 +219,27 @@ class OneExpansion(SupportVectorMachine):
         np.add.at(coef, problem.row, solution.beta)  # SVR has two variables for each row
         found = np.flatnonzero(coef)
         self.support_ = present[found]
-        self._support = rows[self.support_]
         self.n_support_ = np.array([len(found)], dtype=np.int32)
         self.dual_coef_ = self._as_given(coef[None, found])
         self.intercept_ = np.array([solution.b])
         self.n_iter_, self.objective_, self.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
-        self.model_ = Expansion(self.kernel_, self._support, self.support_, coef[found][:, None], self.intercept_)
+        support = as_support(rows, self.support_)
+        self._scorer = Expansion(
+            self.kernel_, support, self.support_.copy(), coef[found][:, None], self.intercept_.copy()
+        )
         return interrupted
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "kernel_")
-        return self.model_.scores(self._check_to_predict(X))[:, 0]
+        return self._scorer.scores(self._check_to_predict(X))[:, 0]
+
+
+def as_support(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
+    """A copy of the rows that are support vectors; of a Gram matrix, what a right-hand side needs: no kernel values."""
+    if isinstance(rows, GramRows):
+        assert rows.columns is not None
+        return GramRows(None, rows.columns[chosen], None if rows.diagonal is None else rows.diagonal[chosen])
+    return rows[chosen]
 
 
 class _GapReport:
