@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from perceptron_modules import patch_learner
+from perceptron_modules import drawn_round, patch_learner, sq_norms
 from reference.oracles import SlowPerceptron
 from strategies import as_csr, seeds
 
@@ -66,7 +66,7 @@ def test_fit_makes_the_mistakes_of_the_slow_twin(problem, kernel, intercept, epo
     assert ledger_of(machine, classes == 2) == twin.ledger
     assert machine.n_rounds_ == twin.rounds
     norms = [guesses[-1] @ twin.K @ guesses[-1] for guesses in twin.guesses]
-    np.testing.assert_allclose(machine._learner.sq_norms, norms, rtol=1e-12)
+    np.testing.assert_allclose(sq_norms(machine), norms, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -108,7 +108,7 @@ def test_hypotheses_made_of_prefixes_are_those_of_all_guesses_kept(problem, kern
     for _ in range(2):
         if twin.epoch(np.arange(len(X))) == 0:
             break
-    at_round = 1 + int(machine._draw * twin.rounds)
+    at_round = drawn_round(machine, twin.rounds)
     expected = twin.scores(hypothesis, kernel(Z, X), float(intercept), at_round)
     scores = machine.decision_function(Z).reshape(len(Z), -1)
     np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-10 * max(1.0, np.abs(expected).max()))
@@ -145,7 +145,7 @@ def test_one_pass_is_any_chunking_is_the_loop_of_single_examples(problem, kernel
         np.testing.assert_allclose(other.dual_coef_, whole.dual_coef_, rtol=1e-12)
         np.testing.assert_array_equal(other.intercept_, whole.intercept_)
         np.testing.assert_allclose(other.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(other._learner.sq_norms, whole._learner.sq_norms, rtol=1e-12)
+        np.testing.assert_allclose(sq_norms(other), sq_norms(whole), rtol=1e-12)
 
 
 @given(seeds, st.sampled_from([np.float32, np.float64]), st.sampled_from([5, 31]))
@@ -196,7 +196,13 @@ def test_dual_with_a_linear_kernel_is_primal_update_for_update(problem, intercep
         atol=1e-12,
     )
     np.testing.assert_allclose(dual.intercept_, primal.intercept_, atol=1e-12)
-    np.testing.assert_array_equal(dual.predict(rows), primal.predict(rows))
+    scores = primal.decision_function(rows)
+    np.testing.assert_allclose(dual.decision_function(rows), scores, atol=1e-9)
+    best = np.sort(scores.reshape(len(X), -1), axis=1)
+    sure = (
+        best[:, -1] - best[:, -2] > 1e-9 if classes > 2 else np.abs(scores) > 1e-9
+    )  # of equal scores rounding decides
+    np.testing.assert_array_equal(dual.predict(rows)[sure], primal.predict(rows)[sure])
 
 
 @given(seeds, st.sampled_from([2, 3]))
@@ -356,7 +362,7 @@ def test_a_late_class_starts_at_its_first_example(seed, arrival, cls, chunk):
         assert machine.classes_.tolist() == [0, 1, 2, 3]
         assert ledger_of(machine, False) == twin.ledger
         if cls is KernelPerceptron:
-            np.testing.assert_allclose(machine._learner.sq_norms[machine._labels.order], norms, rtol=1e-12)
+            np.testing.assert_allclose(sq_norms(machine, by_class=True), norms, rtol=1e-12)
 
 
 def test_a_class_that_was_named_but_not_seen_is_never_predicted():
