@@ -1,4 +1,4 @@
-"""What every online estimator refuses: bad data, and bad calls of a fitted estimator, with their error messages.
+"""What every estimator refuses: bad data, bad parameters, and bad calls of a fitted estimator, with their messages.
 
 Bad data is made from good data, two features and as many targets as rows, by ``spoil(X, y) -> X, y``; it comes with the
 message that `fit` and `partial_fit` give. A bad call is ``call(estimator, X, y)``, with the error and its message; the
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from onkel.errors import InputError, KindError, OnkelError, ShapeError, ValuesError
+from onkel.errors import InputError, KindError, OnkelError, ParameterError, ShapeError, ValuesError
 
 
 def with_one(value, X):
@@ -69,6 +69,31 @@ BAD_NUMBERS = {
 # ---------------------------------------------------------------- calls
 
 BAD_CALLS = {
+    "complex weights": (
+        lambda m, X, y: m.fit(X, y, sample_weight=np.ones(len(X)) + 1j),
+        ValueError,
+        "sample_weight must hold real numbers; got dtype complex128",
+    ),
+    "weights that are words": (
+        lambda m, X, y: m.fit(X, y, sample_weight=["heavy"] * len(X)),
+        ValueError,
+        "sample_weight must hold real numbers",
+    ),
+    "too few weights": (lambda m, X, y: m.fit(X, y, sample_weight=[1.0, 2.0]), ValueError, "sample_weight.shape"),
+    "nan weight": (
+        lambda m, X, y: m.fit(X, y, sample_weight=np.full(len(X), np.nan)),
+        ValueError,
+        "sample_weight must be finite; got",
+    ),
+    "infinite weight": (
+        lambda m, X, y: m.fit(X, y, sample_weight=np.full(len(X), np.inf)),
+        ValueError,
+        "sample_weight must be finite; got",
+    ),
+    "predict width": (lambda m, X, y: m.predict(np.c_[X, X]), ValueError, "X has 4 features, but .* is expecting 2"),
+    "predict nan": (lambda m, X, y: m.predict(with_one(np.nan, X)), ValueError, "Input X contains NaN"),
+}
+BAD_ONLINE_CALLS = {
     "width": (lambda m, X, y: m.partial_fit(np.c_[X, X], y), ValueError, "X has 4 features, but .* is expecting 2"),
     "width csr": (lambda m, X, y: m.partial_fit(sp.csr_array(np.c_[X, X]), y), ValueError, "X has 4 features"),
     "negative weight": (
@@ -90,22 +115,6 @@ BAD_CALLS = {
         lambda m, X, y: m.partial_fit(X, y, sample_weight=np.zeros(len(X))),
         ValuesError,
         "sample_weight must have a positive weight; got zeros only",
-    ),
-    "complex weights": (
-        lambda m, X, y: m.fit(X, y, sample_weight=np.ones(len(X)) + 1j),
-        ValueError,
-        "sample_weight must hold real numbers; got dtype complex128",
-    ),
-    "weights that are words": (
-        lambda m, X, y: m.fit(X, y, sample_weight=["heavy"] * len(X)),
-        ValueError,
-        "sample_weight must hold real numbers",
-    ),
-    "too few weights": (lambda m, X, y: m.fit(X, y, sample_weight=[1.0, 2.0]), ValueError, "sample_weight.shape"),
-    "nan weight": (
-        lambda m, X, y: m.fit(X, y, sample_weight=np.full(len(X), np.nan)),
-        ValueError,
-        "sample_weight must be finite; got",
     ),
     "long x": (
         lambda m, X, y: m.learn_one([1.0, 2.0, 3.0], some(y, 1)),
@@ -140,9 +149,14 @@ BAD_CALLS = {
         r"one row of shape \(1, 2\); got \(1, 3\)",
     ),
     "predict nan x": (lambda m, X, y: m.predict_one([np.nan, 1.0]), ValuesError, "x must be finite"),
-    "predict width": (lambda m, X, y: m.predict(np.c_[X, X]), ValueError, "X has 4 features, but .* is expecting 2"),
-    "predict nan": (lambda m, X, y: m.predict(with_one(np.nan, X)), ValueError, "Input X contains NaN"),
     "no snapshot": (lambda m, X, y: m.resume("last week"), KindError, r"resume needs what snapshot\(\) gave; got str"),
+}
+BAD_SVM_CALLS = {
+    "no weight": (
+        lambda m, X, y: m.fit(X, y, sample_weight=np.zeros(len(X))),
+        ValuesError,
+        "zero or negative weights",
+    ),
 }
 BAD_CLASSES = {
     "one class": (
@@ -171,4 +185,102 @@ BAD_TARGETS = {
     "word for a number": (lambda m, X, y: m.learn_one(X[0], "much"), KindError, "y must be one number; got 'much'"),
     "none for a number": (lambda m, X, y: m.learn_one(X[0]), KindError, "y must be one number; got None"),
     "nan for a number": (lambda m, X, y: m.learn_one(X[0], np.nan), ValuesError, "y must be finite; got nan"),
+}
+
+# ---------------------------------------------------------------- parameters
+
+WHOLE, ABOVE, LEAST = "must be a whole number >= 1; got", "must be a finite number > 0; got", "number >= 0; got"
+BAD_KERNELS = [
+    ({"kernel": "gauss"}, ParameterError, "kernel must be one of .*; got 'gauss'"),
+    ({"kernel": 3}, KindError, "kernel must be a name such as 'rbf', a function or a Kernel; got 3"),
+    ({"kernel": "rbf", "gamma": -2.0}, ParameterError, f"gamma {ABOVE} -2"),
+    ({"kernel": "rbf", "gamma": "big"}, ParameterError, "gamma must be a number > 0 or one of .*; got 'big'"),
+]
+BAD_EPOCHS = [
+    ({"max_iter": 0}, ParameterError, f"max_iter {WHOLE} 0"),
+    ({"max_iter": 2.5}, KindError, f"max_iter {WHOLE} 2.5"),
+]
+BAD_CLASS_WEIGHTS = [
+    ({"class_weight": {0: -1.0}}, ValuesError, "class_weight must be >= 0; got -1"),
+    ({"class_weight": "heavy"}, ValueError, "class_weight"),
+]
+BAD_BUDGETS = [
+    ({"budget": 0}, ParameterError, f"budget {WHOLE} 0"),
+    ({"budget": -3}, ParameterError, f"budget {WHOLE} -3"),
+    ({"budget": 1.5}, KindError, f"budget {WHOLE} 1.5"),
+]
+BAD_SOLVERS = [
+    ({"tol": 0.0}, ParameterError, "tol must be a finite number > 0; got 0"),
+    ({"cache_size": 0}, ParameterError, "cache_size must be a finite number > 0; got 0"),
+    ({"max_iter": "many"}, KindError, "max_iter must be a whole number >= -1; got 'many'"),
+    ({"time_limit": -1.0}, ParameterError, "time_limit must be .* > 0; got -1.0. None is no limit"),
+]
+BAD_PA = [
+    ({"C": 0.0}, ParameterError, f"C {ABOVE} 0"),
+    ({"C": -1.0}, ParameterError, f"C {ABOVE} -1"),
+    ({"C": np.inf}, ParameterError, f"C {ABOVE} inf"),
+    ({"variant": "PA-III"}, ParameterError, "variant must be one of PA, PA-I, PA-II; got 'PA-III'"),
+]
+BAD_EPSILON = ({"epsilon": -0.1}, ParameterError, f"epsilon must be a finite {LEAST} -0.1")
+BAD_NORMA = [
+    ({"eta": 0.0}, ParameterError, f"eta {ABOVE} 0"),
+    ({"eta": -0.5}, ParameterError, f"eta {ABOVE} -0.5"),
+    ({"lam": -0.1}, ParameterError, f"lam must be a finite {LEAST} -0.1"),
+    ({"eta": 0.5, "lam": 2.0}, ParameterError, r"eta \* lam must be < 1,.* got 0.5 \* 2 = 1. Make one of them"),
+    ({"nu": 0.0}, ParameterError, "nu must be between 0 and 1; got 0"),
+    ({"nu": 1.0}, ParameterError, "nu must be between 0 and 1; got 1"),
+    ({"nu": "half"}, KindError, "nu must be a finite number; got 'half'"),
+    ({"schedule": "linear"}, ParameterError, "schedule must be one of constant, sqrt; got 'linear'"),
+]
+# What is special to a class; test_bad_input.py adds what several share, such as the kernel.
+BAD_PARAMETERS = {
+    "KernelPerceptron": [
+        ({"hypothesis": "mean"}, ParameterError, "hypothesis must be .*; got 'mean'"),
+        ({"cache_size": -1}, ParameterError, "cache_size must be a finite number >= 0; got -1"),
+        ({"cache_size": "1 GB"}, KindError, "cache_size must be a finite number >= 0; got '1 GB'"),
+    ],
+    "Perceptron": [
+        ({"hypothesis": "mean"}, ParameterError, "hypothesis must be .*; got 'mean'"),
+        ({"hypothesis": "voted"}, ParameterError, "hypothesis must be last or averaged; got 'voted'"),
+        ({"learning_rate": 0}, ParameterError, f"learning_rate {ABOVE} 0"),
+        ({"learning_rate": np.inf}, ParameterError, f"learning_rate {ABOVE} inf"),
+    ],
+    "Forgetron": [
+        ({"budget": None}, KindError, f"budget {WHOLE} None"),
+        ({"variant": "tuned"}, ParameterError, "variant must be one of self-tuned, basic; got 'tuned'"),
+    ],
+    "BudgetPerceptron": [
+        ({"budget": None}, KindError, f"budget {WHOLE} None"),
+        ({"forget": "newest"}, ParameterError, "forget must be one of random, oldest; got 'newest'"),
+    ],
+    "OnlineSVC": [
+        *(({name: 0.0}, ParameterError, f"{name} {ABOVE} 0") for name in ("C", "tol", "cache_size")),
+        ({"C": "much"}, KindError, f"C {ABOVE} 'much'"),
+    ],
+    "Projectron": [
+        ({"eta": -0.1}, ParameterError, f"eta must be a finite {LEAST} -0.1"),
+        ({"eta": "small"}, KindError, f"eta must be a finite {LEAST} 'small'"),
+    ],
+    "PassiveAggressiveClassifier": BAD_PA,
+    "PassiveAggressiveRegressor": [*BAD_PA, BAD_EPSILON],
+    "NormaClassifier": [*BAD_NORMA, ({"rho": np.nan}, ParameterError, "rho must be a finite number; got nan")],
+    "NormaRegressor": [
+        *BAD_NORMA,
+        BAD_EPSILON,
+        ({"loss": "huber", "epsilon": 0.0}, ParameterError, f"epsilon {ABOVE} 0"),
+        ({"loss": "hinge"}, ParameterError, "loss must be one of epsilon-.*, squared, huber; got 'hinge'"),
+        ({"loss": "squared", "nu": 0.5}, ParameterError, "nu moves the epsilon .*got nu=0.5 .*Use nu=None"),
+    ],
+    "NormaOneClass": [*BAD_NORMA, ({"nu": None}, ParameterError, "nu must be between 0 and 1; got None")],
+    "SVC": [
+        ({"C": 0.0}, ParameterError, "C must be a number > 0; got 0.0"),
+        ({"class_weight": {7: 2.0}}, ValueError, "class_weight"),
+        (
+            {"decision_function_shape": "pairs"},
+            ParameterError,
+            "decision_function_shape must be 'ovr' or 'ovo'; got 'pairs'",
+        ),
+    ],
+    "SVR": [({"C": -1.0}, ParameterError, "C must be a number > 0; got -1.0"), BAD_EPSILON],
+    "OneClassSVM": [({"nu": value}, ParameterError, f"nu must be .*; got {value}") for value in (0.0, 1.5)],
 }

@@ -6,6 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
+from contract.registered import learner_of
 
 import onkel
 from onkel import registry
@@ -15,14 +16,14 @@ METHODS = [name for name, value in vars(Learner).items() if inspect.isfunction(v
 ONLINE = [entry.name for entry in registry.estimators() if entry.online]
 
 
-def learner_of(name):
+def learner_named(name):
     X = np.random.default_rng(0).random((30, 3))
-    return getattr(onkel, name)().partial_fit(X, (X[:, 0] > 0.5).astype(int))._learner
+    return learner_of(getattr(onkel, name)().partial_fit(X, (X[:, 0] > 0.5).astype(int)))
 
 
 @pytest.mark.parametrize("name", ONLINE)
 def test_every_learner_keeps_the_contract(name):
-    learner = learner_of(name)
+    learner = learner_named(name)
     assert isinstance(learner, Learner)
     assert (learner.n_outputs, learner.rounds) == (1, 30)
 
@@ -41,6 +42,6 @@ def test_rounds_count_every_example_of_every_epoch(name):
 @pytest.mark.parametrize("method", METHODS)
 def test_every_learner_names_its_arguments_as_the_contract_does(name, method):
     promised = list(inspect.signature(getattr(Learner, method)).parameters)[1:]
-    given = list(inspect.signature(getattr(learner_of(name), method)).parameters.values())
+    given = list(inspect.signature(getattr(learner_named(name), method)).parameters.values())
     assert [parameter.name for parameter in given][: len(promised)] == promised
     assert all(parameter.default is not inspect.Parameter.empty for parameter in given[len(promised) :])

@@ -19,6 +19,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 @pytest.fixture(autouse=True)
 def _close_figures():
+    plt.close("all")  # of the doctests
     yield
     plt.close("all")
 
