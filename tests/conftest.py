@@ -1,11 +1,16 @@
-"""One hypothesis profile for all tests, and the paths of the compiled core as a fixture."""
+"""One thread of BLAS per process, one hypothesis profile for all tests, the paths of the compiled core as a fixture."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+# Before NumPy is imported: pytest-xdist has a process for each core, and the BLAS threads of all of them would wait for
+# each other. onkel's own threads are not meant.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from onkel._core import simd, simd_targets
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import warnings
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from pairwise import pairwise
 from sklearn.base import is_regressor
 
 from onkel import SVC, SVR, KernelPerceptron, NormaOneClass, NormaRegressor, PassiveAggressiveClassifier, Perceptron
@@ -120,7 +122,7 @@ def shown(machine):
     """What a machine is, as far as it shows."""
     parts = [sorted(vars(machine))]
     for name in ("support_", "dual_coef_", "coef_", "classes_", "mistakes_", "n_rounds_", "n_features_in_"):
-        value = getattr(machine, name, None) if name in vars(machine) or hasattr(machine, "_learner") else None
+        value = getattr(machine, name, None)
         parts.append(value.tolist() if isinstance(value, np.ndarray) else value)
     return parts
 
@@ -137,26 +139,33 @@ def outcome(machine, call):
     return value, [(w.category, str(w.message)) for w in heard], shown(machine)
 
 
-def both_ways(monkeypatch, make, call):
-    light = outcome(make(), call)
+@functools.cache
+def pickled(name):
+    return pickle.dumps(MACHINES[name]())
+
+
+def made(name):
+    """A machine of one's own; it is fitted once."""
+    return pickle.loads(pickled(name))
+
+
+def both_ways(monkeypatch, name, call):
+    light = outcome(made(name), call)
     monkeypatch.setattr(DataInput, "_is_plain", lambda self, X: False)
     monkeypatch.setattr("onkel.estimators.online.are_labels", lambda y: False)
-    return light, outcome(make(), call)
+    return light, outcome(made(name), call)
 
 
-ASKED = [
-    (name, method)
-    for name, make in MACHINES.items()
-    for method in ("predict", "decision_function", "score")
-    if hasattr(make(), method)
-]
+METHODS = ("predict", "decision_function", "score")
 
 
-@pytest.mark.parametrize(("name", "method"), ASKED)
-@pytest.mark.parametrize("rows", ROWS)
-def test_what_is_asked_is_answered_as_if_it_had_been_checked(name, method, rows, monkeypatch):
-    more = (NUMBERS if is_regressor(MACHINES[name]()) else Y,) if method == "score" else ()
-    light, heavy = both_ways(monkeypatch, MACHINES[name], lambda machine: getattr(machine, method)(ROWS[rows], *more))
+# Pairwise: every machine with every kind of rows, since what is plain depends on both; the methods share one check.
+@pytest.mark.parametrize(("name", "rows", "method"), pairwise(list(MACHINES), list(ROWS), METHODS))
+def test_what_is_asked_is_answered_as_if_it_had_been_checked(name, rows, method, monkeypatch):
+    machine = made(name)
+    method = method if hasattr(machine, method) else "predict"
+    more = (NUMBERS if is_regressor(machine) else Y,) if method == "score" else ()
+    light, heavy = both_ways(monkeypatch, name, lambda machine: getattr(machine, method)(ROWS[rows], *more))
     assert light == heavy
 
 
@@ -168,13 +177,13 @@ def test_what_is_learned_is_learned_as_if_it_had_been_checked(name, rows, target
         y = TARGETS["strings"]
     if target == "labels" and name == "NormaRegressor":
         y = NUMBERS
-    light, heavy = both_ways(monkeypatch, MACHINES[name], lambda machine: machine.partial_fit(ROWS[rows], y))
+    light, heavy = both_ways(monkeypatch, name, lambda machine: machine.partial_fit(ROWS[rows], y))
     assert light == heavy
 
 
 @pytest.mark.parametrize("name", [name for name in MACHINES if name not in (*NOT_ONLINE, "names", "not fitted")])
 def test_plain_arrays_are_not_checked_twice(name, monkeypatch):
-    machine = MACHINES[name]()
+    machine = made(name)
     y = TARGETS["strings"] if name == "strings" else NUMBERS if is_regressor(machine) else Y
 
     def refuse(*args, **kwargs):

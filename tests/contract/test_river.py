@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from pairwise import pairwise
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import SGDClassifier
 
@@ -87,7 +88,30 @@ def river_checks(estimator):
 
 
 EVERY = [DictClassifier(), DictRegressor(), *(with_numbers(getattr(onkel, entry.name)) for entry in ONLINE)]
-CASES = [case for estimator in EVERY for case in river_checks(estimator)]
+
+
+def some_of(cases):
+    """Every check on every estimator, each on one of river's data sets in turn: they share estimators and checks.
+
+    A check that is not of a data set is there once.
+    """
+    by_name = {}
+    for case in cases:
+        by_name.setdefault(case.values[1].__name__, []).append(case)
+    return by_name
+
+
+CHECKED = [some_of(river_checks(estimator)) for estimator in EVERY]
+NAMES = list(dict.fromkeys(name for found in CHECKED for name in found))
+CASES = list(
+    dict.fromkeys(
+        found[name][k % len(found[name])]
+        for found, name, k in pairwise(
+            CHECKED, NAMES, range(max(len(of) for found in CHECKED for of in found.values()))
+        )
+        if name in found
+    )
+)
 
 
 @pytest.mark.parametrize(("estimator", "check"), CASES)

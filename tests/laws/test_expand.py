@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import name_of, pairwise
 from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, seeds, shapes, vector_kernels
 
 import onkel.kernels.product
@@ -72,10 +75,19 @@ def test_rows_of_very_different_lengths_find_room_wherever_a_threads_share_begin
         np.testing.assert_array_equal(expand(kernel, as_csr(X), S, A), expand(kernel, X, S.toarray(), A))
 
 
-@pytest.mark.parametrize("kernel", EVERY_VECTOR_KERNEL, ids=repr)
-@pytest.mark.parametrize("m", [1, 31, 32, 33, 600])
-@pytest.mark.parametrize("d", [1, 9, 40])
-def test_every_simd_path_scores_like_the_gram_matrix(kernel, m, d, simd_path):
+# What a path does with a kernel depends on how many rows are left over: these three in full, d with each of them.
+@pytest.mark.parametrize(
+    ("kernel_on_path", "m", "d"),
+    pairwise(list(itertools.product(EVERY_VECTOR_KERNEL, simd_targets())), [1, 31, 32, 33, 600], [1, 9, 40]),
+    ids=name_of,
+)
+def test_every_simd_path_scores_like_the_gram_matrix(kernel_on_path, m, d):
+    kernel, path = kernel_on_path
+    with simd(path):
+        assert_scores_are_those_of_the_gram_matrix(kernel, m, d)
+
+
+def assert_scores_are_those_of_the_gram_matrix(kernel, m, d):
     X, S = draw_points(kernel, 67, d, 3), draw_points(kernel, m, d, 4)
     A = np.random.default_rng(5).standard_normal((m, 3))
     expected = kernel(X, S) @ A
@@ -133,11 +145,18 @@ def test_the_density_is_seen():
         assert [(RBF()._form, sparse) in rows._kept for sparse in (False, True)] == [not is_sparse, is_sparse]
 
 
-@pytest.mark.parametrize("simd_path", simd_targets())
-@pytest.mark.parametrize("store", [np.asarray, as_csr], ids=["dense", "csr"])
-@pytest.mark.parametrize("n", [1, 40, 300, 513])  # from a part of a chunk of the core's to many
-@pytest.mark.parametrize("kernel", [*EVERY_VECTOR_KERNEL, RBF() + Linear()], ids=str)
-def test_below_the_diagonal_a_gram_matrix_is_the_whole_one(kernel, n, store, simd_path):
+# n goes from a part of a chunk of the core's to many; rows are dense and CSR on every path, with every kernel and n.
+@pytest.mark.parametrize(
+    ("kernel_on_path", "n", "store"),
+    pairwise(
+        list(itertools.product([*EVERY_VECTOR_KERNEL, RBF() + Linear()], simd_targets())),
+        [1, 40, 300, 513],
+        [np.asarray, as_csr],
+    ),
+    ids=name_of,
+)
+def test_below_the_diagonal_a_gram_matrix_is_the_whole_one(kernel_on_path, n, store):
+    kernel, simd_path = kernel_on_path
     for d, density, dtype in ((20, 1.0, np.float32), (20, 0.1, np.float64), (3, 1.0, np.float64)):
         X = draw_points(kernel, n, d, 0, density=density).astype(dtype)
         X[1::9], X[7::9] = X[: len(X[1::9])], X[6::9][: len(X[7::9])]  # some rows twice, far from each other and near

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairwise import pairwise
 from reference.online_oracles import BUDGETED, LEARNERS, SMALL, Learner, assert_alike, feed, scores_of, terms_of
 from strategies import as_csr, seeds
 
@@ -66,11 +67,10 @@ def outcome(learner, estimator, X):
 # ---------------------------------------------------------------- every learner
 
 
-@every_learner
-@pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
-@given(seeds, st.sampled_from([2, 3, 5]))
-@settings(max_examples=8)
-def test_a_chunked_pass_equals_its_samples_one_by_one(learner, chunk, seed, classes):
+@pytest.mark.parametrize(("learner", "chunk", "classes"), pairwise(LEARNERS, [1, 7, 64, 1000], [2, 3, 5]), ids=str)
+@given(seeds)
+@settings(max_examples=4)
+def test_a_chunked_pass_equals_its_samples_one_by_one(learner, chunk, classes, seed):
     X, y = data(learner, seed, n=130, classes=classes)
     chunked = feed(learner.make(), X, y, chunk, classes=range(classes))
     single = feed(learner.make(), X, y, None, classes=range(classes))
@@ -112,10 +112,9 @@ def test_the_support_is_never_larger_than_the_budget(learner, seed, classes, bud
 
 
 @every_learner
-@pytest.mark.parametrize("chunk", [None, 1, 7, 64, 1000])
-@given(seeds, st.sampled_from([2, 3]))
-@settings(max_examples=5)
-def test_the_support_is_in_the_order_in_which_it_entered(learner, chunk, seed, classes):
+@given(seeds, st.sampled_from([2, 3]), st.sampled_from([None, 1, 7, 64, 1000]))
+@settings(max_examples=10)
+def test_the_support_is_in_the_order_in_which_it_entered(learner, seed, classes, chunk):
     X, y = data(learner, seed, n=130, classes=classes)
     estimator = feed(learner.make(), X[:80], y[:80], chunk, classes=range(classes))
     for one in (estimator, learner.make().resume(estimator.snapshot())):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairwise import pairwise
 from reference.lasvm_oracles import SlowLasvm, best_objective, objective
 from reference.online_oracles import feed, targets
 from sklearn.exceptions import ConvergenceWarning
@@ -298,9 +299,10 @@ def test_examples_that_go_leave_no_memory_behind():
     assert sizes[1] <= sizes[0] + 1000
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("stop", [1, 2, 3, 5, 8, 20, 30, 60])
-@pytest.mark.parametrize("then", ["one", "two", "an error", "an error in learn_one"])
+@pytest.mark.parametrize(
+    ("stop", "classes", "then"),
+    pairwise([1, 2, 3, 5, 8, 20, 30, 60], [2, 3], ["one", "two", "an error", "an error in learn_one"]),
+)
 def test_what_interrupts_in_the_middle_of_a_chunk_leaves_a_machine_that_is_whole(stop, classes, then):
     X, y = data(0, n=150, classes=classes, noise=2.0)
     calls, left = [], []

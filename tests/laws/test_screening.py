@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pairwise import name_of, pairwise
 from reference.online_oracles import SlowProjectron, assert_alike, feed, scores_of
 from strategies import seeds
 
@@ -433,13 +434,20 @@ def unwatched(machine):
 
 
 @judging
-@every_target
-@every_dtype
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("options", [{"budget": 70}, {"eta": 0.5}, {"eta": 0.9, "budget": 70}], ids=str)
-@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), RBF(gamma=2.0)], ids=str)
-@either
-def test_one_by_one_a_learner_is_what_it_is_in_chunks(target, dtype, classes, options, kernel, aggressive):
+# The core's code for a dtype on a target, in full, with every one of the options.
+@pytest.mark.parametrize(
+    ("core", "options", "kernel", "classes", "aggressive"),
+    pairwise(
+        list(itertools.product(simd_targets(), [np.float32, np.float64])),
+        [{"budget": 70}, {"eta": 0.5}, {"eta": 0.9, "budget": 70}],
+        [RBF(gamma=0.3), RBF(gamma=2.0)],
+        [2, 3],
+        [False, True],
+    ),
+    ids=name_of,
+)
+def test_one_by_one_a_learner_is_what_it_is_in_chunks(core, options, kernel, classes, aggressive):
+    target, dtype = core
     X, y = stream(1, classes=classes, dtype=dtype)
     options = options | {"aggressive": aggressive}
     with simd(target):

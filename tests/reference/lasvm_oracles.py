@@ -55,6 +55,9 @@ class SlowLasvm(SlowOnline):
         k = self.K([x], self.points)[0]
         return np.array([self.weighted(m, k) + b for m, b in zip(self.outputs, self.level, strict=True)])
 
+    def decision(self, X: NDArray) -> NDArray[np.float64]:
+        return np.array([self.f(np.asarray(x, dtype=np.float64), self.coef.shape[1]) for x in X])
+
     # ---------------------------------------------------------------- learning
 
     def weighted(self, machine: dict[int, list[float]], k: NDArray) -> float:

@@ -53,7 +53,8 @@ class SlowOnline(ABC):
 
     def decision(self, X: NDArray) -> NDArray[np.float64]:
         """(n, outputs)"""
-        return np.array([self.f(np.asarray(x, dtype=np.float64), self.coef.shape[1]) for x in X])
+        scores = self.K(list(np.asarray(X, dtype=np.float64)), self.support) @ self.coef if self.support else 0.0
+        return np.zeros((len(X), self.coef.shape[1])) + self.bias + scores
 
     def learn(self, x: NDArray, y: NDArray | float, w: float = 1.0) -> NDArray[np.float64]:
         x, y = np.array(x, dtype=np.float64), np.atleast_1d(np.asarray(y, dtype=np.float64))
@@ -279,8 +280,8 @@ class SlowPA(SlowOnline):
             self.add(x, step)
             return
         costs, candidates = [], []
-        for s, a in zip(self.support, self.terms, strict=True):
-            K_rr, K_rx = float(self.K([s], [s])[0, 0]), float(self.K([s], [x])[0, 0])
+        squares, similar = self.K(self.support, self.support).diagonal(), self.K(self.support, [x])[:, 0]
+        for a, K_rr, K_rx in zip(self.terms, squares.tolist(), similar.tolist(), strict=True):
             beta = a * K_rx / square + step
             moved = 0.5 * (a**2 * K_rr + beta**2 * square - 2 * a * beta * K_rx)
             after = self.loss(y, f - a * K_rx + beta * square)

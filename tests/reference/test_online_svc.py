@@ -13,7 +13,7 @@ from onkel.kernels import RBF
 OBJECTIVE, ACCURACY = -10725.851, 0.8509
 
 
-@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("storage", [pytest.param("dense", marks=pytest.mark.long), "csr"])
 def test_one_pass_over_a9a_comes_close_to_the_batch_machine(storage):
     data = require("a9a")
     X, X_test = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,8 +102,14 @@ SETS = ["iris", "iris, linear", "digits", "breast cancer", "breast cancer, cubic
 SETS += ["a9a, CSR", "reuters"]
 
 
-@pytest.mark.parametrize("peer", PEERS)
-@pytest.mark.parametrize("name", SETS)
+# scikit-learn's copy of LIBSVM takes half a minute for the Reuters stories; LIBSVM itself is asked every time.
+SLOW = ("reuters", "scikit-learn")
+
+
+@pytest.mark.parametrize(
+    ("name", "peer"),
+    [pytest.param(*pair, marks=pytest.mark.long if pair == SLOW else ()) for pair in itertools.product(SETS, PEERS)],
+)
 def test_svc_is_that_of_the_peer(name, peer):
     X, y, T, kernel, C = case(name)
     theirs = PEERS[peer]("SVC", kernel, X, y, tol=TOL, C=C)
@@ -202,8 +209,14 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, np.float64) for name in PUBLISHED),
+        ("a9a", np.float32),
+        *(pytest.param(name, np.float32, marks=pytest.mark.long) for name in PUBLISHED if name != "a9a"),
+    ],
+)
 def test_the_objective_is_the_published_one(name, dtype):
     C, gamma, objective, support = PUBLISHED[name]
     d = require(name)
