@@ -7,9 +7,12 @@ BIN := $(VENV)/bin
 CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*/*)
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
 PEER_TOOLS := "setuptools>=70.1"  # LIBSVM, a peer in the tests, is built from source; an older one needs wheel as well
+# The contract of every estimator and every room, without its slow files; and the laws and twins of the kernels.
+SLOW := $(addprefix tests/contract/test_,estimators.py plot.py recipes.py river.py sklearn_suite.py)
+QUICK := $(filter-out $(SLOW),$(wildcard tests/contract/test_*.py)) tests/laws/test_kernels.py tests/reference/test_kernels.py
 OLDEST := numpy==1.26.0 scipy==1.11.2 scikit-learn==1.6.0
 
-.PHONY: demo test check test-oldest bench format clean
+.PHONY: demo quick test test-long check test-oldest bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -18,8 +21,14 @@ help:  ## this list
 demo: $(VENV)/installed  ## kernels at work on the digits: a table, and demo.png
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed  ## all tests
+quick: $(VENV)/installed  ## a first answer in under a minute: the doctests, and the contract of every estimator and every room
+	$(BIN)/python -m pytest src/onkel $(QUICK)
+
+test: $(VENV)/installed  ## all tests but the long ones
 	$(BIN)/python -m pytest
+
+test-long: $(VENV)/installed  ## all tests, the long ones too, with every combination of parameters
+	ONKEL_FULL_PRODUCTS=1 $(BIN)/python -m pytest -m ""
 
 check: $(VENV)/installed  ## ruff, mypy --strict, the import contract
 	$(BIN)/ruff check .

@@ -1,0 +1,48 @@
+"""The test suite keeps its own rules: pairs are covered, `make quick` knows its files, private state has one reader."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+from contract.bad_calls import BAD_PARAMETERS
+from contract.registered import EVERY
+from pairwise import pairwise
+
+ROOT = Path(__file__).parents[2]
+CONTRACT = ROOT / "tests" / "contract"
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 2), (2, 2, 2, 2, 2), (12, 40, 3), (10, 5, 2, 2), (4, 4, 4), (1, 3, 2), (5,)])
+def test_every_pair_of_values_is_in_a_pairwise_covering_which_is_small(sizes, monkeypatch):
+    monkeypatch.delenv("ONKEL_FULL_PRODUCTS", raising=False)
+    lists = [[(k, value) for value in range(size)] for k, size in enumerate(sizes)]
+    rows = pairwise(*lists)
+    for i, j in itertools.combinations(range(len(lists)), 2):
+        assert {(row[i], row[j]) for row in rows} == set(itertools.product(lists[i], lists[j]))
+    assert rows == pairwise(*lists)
+    assert len(set(rows)) == len(rows)
+    longest = sorted(sizes)[-2:]
+    assert len(rows) <= longest[0] * longest[-1] + 4
+    monkeypatch.setenv("ONKEL_FULL_PRODUCTS", "1")
+    assert pairwise(*lists) == list(itertools.product(*lists))
+
+
+def test_every_estimator_has_parameters_that_it_refuses():
+    assert sorted(BAD_PARAMETERS) == sorted(cls.__name__ for cls in EVERY)
+
+
+def test_make_quick_leaves_out_slow_files_of_the_contract_and_no_others():
+    slow = re.search(r"^SLOW := \$\(addprefix tests/contract/test_,(.*)\)$", MAKEFILE, re.MULTILINE)
+    assert slow
+    assert [name for name in slow[1].split() if not (CONTRACT / f"test_{name}").exists()] == []
+    assert "QUICK := $(filter-out $(SLOW),$(wildcard tests/contract/test_*.py))" in MAKEFILE
+
+
+def test_private_state_of_estimators_is_read_in_one_module_of_the_contract():
+    private = re.compile(r"\._(learner|labels|seen|fitted|draw)\b")
+    readers = {path.name for path in CONTRACT.glob("*.py") if private.search(path.read_text("utf-8"))}
+    assert readers - {Path(__file__).name} == {"registered.py"}
