@@ -15,6 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from onkel._core import simd, simd_targets
 
 settings.register_profile("onkel", max_examples=60, deadline=None, derandomize=True)
+settings.register_profile("few", settings.get_profile("onkel"), max_examples=8)  # make sanitize
 settings.load_profile("onkel")
 
 

@@ -22,6 +22,7 @@ template <class T> using In3 = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, n
 template <class T> using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // A block of a larger matrix: rows may lie apart, values of a row side by side.
+template <class T> using InBlock = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 template <class T> using OutBlock = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 template <class T> using Out3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Indptr = In1<int64_t>;

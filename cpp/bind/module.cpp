@@ -5,9 +5,9 @@
 // (the support of products, a learner and its arrays) is bound once, as an object that refers to the caller's arrays
 // and keeps them alive.
 //
-// nanobind checks element types, numbers of dimensions and, where arrays.h asks for it, contiguity. Nobody checks
-// sizes: the Python code that makes the arrays (onkel.kernels and the learners) guarantees that they fit each other
-// as the headers of the core say, and that indices are in range. Beyond that, memory is read or written past an end.
+// nanobind checks element types, numbers of dimensions and, where arrays.h asks for it, contiguity: else a TypeError.
+// The functions here check that arrays fit each other as the headers of the core say, and that numbers which become
+// addresses are in range (check.h): else a ValueError. Nothing behind this border checks again.
 #include <string>
 #include <vector>
 
@@ -21,6 +21,8 @@ void bind_perceptron(nb::module_& m);
 void bind_budget(nb::module_& m);
 void bind_projectron(nb::module_& m);
 void bind_svm(nb::module_& m);
+void bind_lasvm(nb::module_& m);
+void bind_transaction(nb::module_& m);
 
 }}  // namespace onkel::bind
 
@@ -43,4 +45,6 @@ NB_MODULE(_native, m) {
   onkel::bind::bind_budget(m);
   onkel::bind::bind_projectron(m);
   onkel::bind::bind_svm(m);
+  onkel::bind::bind_lasvm(m);
+  onkel::bind::bind_transaction(m);
 }

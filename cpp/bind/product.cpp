@@ -1,5 +1,6 @@
 // Products, and getting rows ready for them: product/ in Python.
-#include "bind/arrays.h"
+#include "bind/check.h"
+#include "bind/right.h"
 #include "parallel.h"
 #include "product/pack.h"
 #include "target/dispatch.h"
@@ -7,13 +8,16 @@
 namespace onkel { namespace bind {
 namespace {
 
+// The number of rows of CSR arrays; -1 if indptr is empty, which Check::csr refuses.
+int64_t row_count(const Indptr& indptr) { return int64_t(indptr.shape(0)) - 1; }
+
 template <class T> onkel::Rows<T> dense_rows(const In2<T>& X, const std::optional<In1<T>>& aux) {
   return {X.data(), nullptr, nullptr, int64_t(X.shape(0)), int64_t(X.shape(1)), data_or_null(aux)};
 }
 template <class T>
 onkel::Rows<T> csr_rows(const Indptr& indptr, const Indices& indices, const In1<T>& data, int64_t d,
                         const std::optional<In1<T>>& aux) {
-  return {data.data(), indptr.data(), indices.data(), int64_t(indptr.shape(0)) - 1, d, data_or_null(aux)};
+  return {data.data(), indptr.data(), indices.data(), row_count(indptr), d, data_or_null(aux)};
 }
 
 // The right-hand side of products: a kernel and the packed support, bound once for many calls.
@@ -23,10 +27,32 @@ template <class T> struct Right {
   std::optional<Out1<T>> aux;
   std::optional<Indices> slots, features;
 
-  void product(const onkel::Rows<T>& rows, const std::optional<In2<double>>& A,
+  bool needs_aux() const { return job.op == onkel::Op::kDistance || job.op == onkel::Op::kCosine; }
+
+  void product(const Check& check, const onkel::Rows<T>& rows, const std::optional<In2<double>>& A,
                const std::optional<OutBlock<double>>& scores, const std::optional<OutBlock<T>>& gram, bool below,
                int threads) const {
+    const int64_t m = job.panels.m;
+    check.that(rows.aux || !needs_aux(), "aux must be given for this op");
+    check.that(bool(A) == bool(scores), "A and scores must be given together");
+    check.shape("A", A, m, kAny);
+    if (A) check.least("columns of A", int64_t(A->shape(1)), 1);
+    if (A) check.shape("scores", scores, rows.n, A->shape(1));
+    check.shape("gram", gram, rows.n, m);
+    check.that(!below || rows.n == m, "below needs as many rows as the right-hand side has");
+    check.least("threads", threads, 1);
     onkel::Job<T> now = job;
+    if (gram) {
+      now.gram = gram->data();
+      now.by_column = A || (gram->stride(1) != 1 && gram->stride(0) == 1);
+      now.ld = int64_t(gram->stride(now.by_column ? 1 : 0));
+      now.below = below;
+      const int side = now.by_column ? 0 : 1;  // along which the values must lie side by side
+      check.that(gram->shape(side) <= 1 || gram->stride(side) == 1,
+                 A ? "gram must have contiguous columns if scores are given, too"
+                   : "gram must have contiguous rows or columns");
+    }
+    if (rows.n == 0) return;
     std::vector<T> weights;
     const nb::gil_scoped_release released;
     now.rows = rows;
@@ -39,14 +65,11 @@ template <class T> struct Right {
       now.score_row = int64_t(scores->stride(0));
       now.score_column = int64_t(scores->stride(1));
     }
-    if (gram) {
-      now.gram = gram->data();
-      now.by_column = gram->stride(1) != 1 && gram->stride(0) == 1;
-      now.ld = int64_t(gram->stride(now.by_column ? 1 : 0));
-      now.below = below;
-    }
     onkel::run_parallel(now, threads);
   }
+
+  // The number of features of the rows that CSR rows are multiplied with: those that no panel holds count, too.
+  int64_t features_count() const { return slots ? int64_t(slots->shape(0)) : job.panels.depth; }
 
   // The kernel values of one dense row.
   void values(const T* x, T* out) const {
@@ -65,13 +88,16 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
           "dense",
           [](const Right<T>& right, In2<T> X, std::optional<In1<T>> aux, std::optional<In2<double>> A,
              std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, bool below, int threads) {
+            const Check check{"Right.dense"};
+            check.shape("X", X, kAny, right.job.panels.depth);
+            check.shape("aux", aux, X.shape(0));
             onkel::Rows<T> rows = dense_rows<T>(X, aux);
             T row_aux;  // a single row comes without its aux
             if (!aux && rows.n == 1) {
               row_aux = onkel::row_aux(right.job.op, rows.data, rows.d);
               rows.aux = &row_aux;
             }
-            right.product(rows, A, scores, gram, below, threads);
+            right.product(check, rows, A, scores, gram, below, threads);
           },
           "X"_a.noconvert(), "aux"_a.noconvert().none(), "A"_a.noconvert().none(), "scores"_a.noconvert().none(),
           "gram"_a.noconvert().none(), "below"_a, "threads"_a)
@@ -80,13 +106,21 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
           [](const Right<T>& right, Indptr indptr, Indices indices, In1<T> data, int64_t d, std::optional<In1<T>> aux,
              std::optional<In2<double>> A, std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram,
              bool below, int threads) {
-            right.product(csr_rows<T>(indptr, indices, data, d, aux), A, scores, gram, below, threads);
+            const Check check{"Right.csr"};
+            check.csr("indptr", indptr, row_count(indptr), indices, data);
+            check.that(d == right.features_count(), "d must be the number of features of the right-hand side");
+            check.csr_ends("indices", indptr, indices, d);
+            check.shape("aux", aux, row_count(indptr));
+            right.product(check, csr_rows<T>(indptr, indices, data, d, aux), A, scores, gram, below, threads);
           },
           "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "d"_a, "aux"_a.noconvert().none(),
           "A"_a.noconvert().none(), "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "below"_a, "threads"_a)
       .def(
           "values",
           [](const Right<T>& right, In2<T> x, Out2<T> out) {
+            const Check check{"Right.values"};
+            check.shape("x", x, 1, right.job.panels.depth);
+            check.room("out", out, 1, right.job.panels.m);
             const nb::gil_scoped_release released;
             right.values(x.data(), out.data());
           },
@@ -94,6 +128,9 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
       .def(
           "replace",
           [](Right<T>& right, int64_t place, In2<T> x) {
+            const Check check{"Right.replace"};
+            check.index("place", place, right.job.panels.m);
+            check.shape("x", x, 1, right.job.panels.depth);
             if (right.aux) right.aux->data()[place] = onkel::row_aux(right.job.op, x.data(), int64_t(x.shape(1)));
           },
           "place"_a, "x"_a.noconvert());
@@ -101,22 +138,60 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
       "right",
       [](int op, int map, const std::vector<double>& params, In3<T> panels, int64_t columns,
          std::optional<Out1<T>> aux, std::optional<Indices> slots, std::optional<Indices> features) {
+        const Check check{"right"};
+        const int64_t count = int64_t(panels.shape(0)), depth = int64_t(panels.shape(1));
+        check.index("op", op, int64_t(onkel::Op::kCount));
+        check.index("map", map, int64_t(onkel::Map::kCount));
+        check.shape("panels", panels, kAny, kAny, onkel::kPanel<T>);
+        check.between("columns", columns, 0, count * onkel::kPanel<T>);
+        check.shape("aux", aux, count * onkel::kPanel<T>);
+        check.that(bool(slots) == bool(features), "slots and features must be given together");
+        check.shape("features", features, depth);
+        if (slots) check.below("slots", *slots, depth);
+        if (slots) check.indices("features", *features, int64_t(slots->shape(0)));
         onkel::Job<T> job{};
         job.op = onkel::Op(op);
         job.map = onkel::Map(map);
         for (size_t i = 0; i < 3 && i < params.size(); ++i) job.params[i] = params[i];
-        job.panels = {panels.data(), columns, int64_t(panels.shape(1)), data_or_null(aux), data_or_null(slots),
-                      data_or_null(features)};
-        return Right<T>{job, panels, aux, slots, features};
+        job.panels = {panels.data(), columns, depth, data_or_null(aux), data_or_null(slots), data_or_null(features)};
+        Right<T> right{job, panels, aux, slots, features};
+        check.that(aux || !right.needs_aux(), "aux must be given for this op");
+        return right;
       },
       "op"_a, "map"_a, "params"_a, "panels"_a.noconvert(), "columns"_a, "aux"_a.noconvert().none(),
       "slots"_a.noconvert().none(), "features"_a.noconvert().none());
+}
+
+// Panels hold n rows of `depth` features.
+template <class T> void check_panels(const Check& check, const Out3<T>& panels, int64_t n, int64_t depth) {
+  check.shape("panels", panels, (n + onkel::kPanel<T> - 1) / onkel::kPanel<T>, depth, onkel::kPanel<T>);
+}
+
+// Every entry has its row in panels of `depth` rows.
+void check_features(const Check& check, const Indptr& indptr, const Indices& indices,
+                    const std::optional<Indices>& slots, int64_t depth) {
+  check.csr_columns("indices", indptr, indices, slots ? int64_t(slots->shape(0)) : depth);
+  if (!slots) return;
+  check.below("slots", *slots, depth);
+  bool missing = false;
+  for (int64_t e = indptr.data()[0]; e < indptr.data()[row_count(indptr)]; ++e)
+    missing |= slots->data()[indices.data()[e]] < 0;
+  check.that(!missing, "slots must name a row of the panels for each of the indices");
+}
+
+// The rows that are taken fill those of out_indptr.
+void check_taken(const Check& check, const int64_t* indptr, const int64_t* chosen, int64_t count, const int64_t* out) {
+  bool wrong = false;
+  for (int64_t i = 0; i < count; ++i)
+    wrong |= indptr[chosen[i] + 1] - indptr[chosen[i]] != out[i + 1] - out[i];
+  check.that(!wrong, "out_indptr must count the entries of the chosen rows");
 }
 
 template <class T> void bind_rows(nb::module_& m) {
   m.def(
       "pack_dense",
       [](In2<T> S, Out3<T> panels) {
+        check_panels<T>({"pack_dense"}, panels, int64_t(S.shape(0)), int64_t(S.shape(1)));
         const nb::gil_scoped_release released;
         onkel::pack_dense(S.data(), int64_t(S.shape(0)), int64_t(S.shape(1)), panels.data());
       },
@@ -124,7 +199,13 @@ template <class T> void bind_rows(nb::module_& m) {
   m.def(
       "place_row",
       [](In2<T> x, int64_t place, Out2<T> rows, Out1<double> norms, Out3<T> panels) {
-        const int64_t d = int64_t(x.shape(1));
+        const int64_t d = int64_t(x.shape(1)), room = int64_t(rows.shape(0));
+        const Check check{"place_row"};
+        check.index("place", place, room);
+        check.shape("x", x, 1, kAny);
+        check.shape("rows", rows, kAny, d);
+        check.shape("norms", norms, room);
+        check_panels<T>(check, panels, room, d);
         norms.data()[place] = onkel::squared_norm(x.data(), nullptr, d);
         onkel::place_row(x.data(), d, place, rows.data(), panels.data());
       },
@@ -132,9 +213,13 @@ template <class T> void bind_rows(nb::module_& m) {
   m.def(
       "pack_csr",
       [](Indptr indptr, Indices indices, In1<T> data, std::optional<Indices> slots, Out3<T> panels) {
+        const Check check{"pack_csr"};
+        const int64_t n = row_count(indptr), depth = int64_t(panels.shape(1));
+        check.csr("indptr", indptr, n, indices, data);
+        check_panels<T>(check, panels, n, depth);
         const nb::gil_scoped_release released;
-        onkel::pack_csr(indptr.data(), indices.data(), data.data(), int64_t(indptr.shape(0)) - 1,
-                        int64_t(panels.shape(1)), data_or_null(slots), panels.data());
+        check_features(check, indptr, indices, slots, depth);
+        onkel::pack_csr(indptr.data(), indices.data(), data.data(), n, depth, data_or_null(slots), panels.data());
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "slots"_a.noconvert().none(),
       "panels"_a.noconvert());
@@ -142,9 +227,15 @@ template <class T> void bind_rows(nb::module_& m) {
       "take_csr",
       [](Indptr indptr, Indices indices, In1<T> data, In1<int64_t> chosen, Indptr out_indptr, Out1<int32_t> out_indices,
          Out1<T> out_data, int threads) {
+        const Check check{"take_csr"};
+        const int64_t count = int64_t(chosen.shape(0));
+        check.csr("indptr", indptr, row_count(indptr), indices, data);
+        check.indices("chosen", chosen, row_count(indptr));
+        check.csr("out_indptr", out_indptr, count, out_indices, out_data);
+        check.least("threads", threads, 1);
+        check_taken(check, indptr.data(), chosen.data(), count, out_indptr.data());
         const nb::gil_scoped_release released;
         constexpr int64_t kRows = 512;
-        const int64_t count = int64_t(chosen.shape(0));
         onkel::in_parallel((count + kRows - 1) / kRows, threads, [&](int64_t turn, int) {
           const int64_t begin = turn * kRows, end = begin + kRows < count ? begin + kRows : count;
           onkel::take_csr(indptr.data(), indices.data(), data.data(), chosen.data(), begin, end, out_indptr.data(),
@@ -156,6 +247,7 @@ template <class T> void bind_rows(nb::module_& m) {
   m.def(
       "squared_norms_dense",
       [](In2<T> X, Out1<double> norms) {
+        Check{"squared_norms_dense"}.shape("norms", norms, X.shape(0));
         const nb::gil_scoped_release released;
         for (size_t i = 0; i < X.shape(0); ++i)
           norms.data()[i] = onkel::squared_norm(X.data() + i * X.shape(1), nullptr, int64_t(X.shape(1)));
@@ -164,8 +256,12 @@ template <class T> void bind_rows(nb::module_& m) {
   m.def(
       "squared_norms_csr",
       [](Indptr indptr, Indices indices, In1<T> data, Out1<double> norms) {
+        const Check check{"squared_norms_csr"};
+        const int64_t n = row_count(indptr);
+        check.csr("indptr", indptr, n, indices, data);
+        check.shape("norms", norms, n);
         const nb::gil_scoped_release released;
-        for (size_t i = 0; i + 1 < indptr.shape(0); ++i) {
+        for (int64_t i = 0; i < n; ++i) {
           const int64_t begin = indptr.data()[i], count = indptr.data()[i + 1] - begin;
           norms.data()[i] = onkel::squared_norm(data.data() + begin, indices.data() + begin, count);
         }
@@ -177,6 +273,7 @@ template <class T> void bind_rows(nb::module_& m) {
   m.def(
       "count_nonzeros",
       [](In2<T> X, Out1<int64_t> counts) {
+        Check{"count_nonzeros"}.shape("counts", counts, X.shape(0));
         const nb::gil_scoped_release released;
         for (size_t i = 0; i < X.shape(0); ++i)
           counts.data()[i] = onkel::count_nonzeros(X.data() + i * X.shape(1), int64_t(X.shape(1)));
@@ -185,34 +282,59 @@ template <class T> void bind_rows(nb::module_& m) {
   m.def(
       "compress_rows",
       [](In2<T> X, Indptr indptr, Out1<int32_t> indices, Out1<T> data) {
+        const Check check{"compress_rows"};
+        const int64_t n = int64_t(X.shape(0)), d = int64_t(X.shape(1)), *at = indptr.data();
+        check.csr("indptr", indptr, n, indices, data);
+        check.room("indices", indices, at[n] + 1);  // a row writes one past its end
+        check.room("data", data, at[n] + 1);
         const nb::gil_scoped_release released;
-        for (size_t i = 0; i < X.shape(0); ++i) {
-          const int64_t at = indptr.data()[i];
-          onkel::compress_row(X.data() + i * X.shape(1), int64_t(X.shape(1)), indices.data() + at, data.data() + at);
+        bool wrong = false;
+        for (int64_t i = 0; i < n && !wrong; ++i) {
+          const T* x = X.data() + i * d;
+          const int64_t count = at[i + 1] - at[i];
+          if (at[i] + d > at[n]) wrong = onkel::count_nonzeros(x, d) != count;  // a row that might not fit
+          if (!wrong) wrong = onkel::compress_row(x, d, indices.data() + at[i], data.data() + at[i]) != count;
         }
+        check.that(!wrong, "indptr must count the non-zeros of X");
       },
       "X"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert());
 }
 
+template <class T, class Apply> void bind_map(nb::module_& m, Apply apply) {
+  m.def(
+      "apply_map",
+      [apply](int map, std::vector<double> params, Out1<T> values) {
+        Check{"apply_map"}.index("map", map, int64_t(onkel::Map::kCount));
+        params.resize(3);  // a map reads up to three
+        apply(onkel::Map(map), params.data(), values.data(), int64_t(values.shape(0)));
+      },
+      "map"_a, "params"_a, "values"_a.noconvert());
+}
+
 }  // namespace
+
+template <class T> bool can_replace_in_right(nb::handle object, int64_t place) {
+  if (!nb::isinstance<Right<T>>(object)) return false;
+  const auto& right = *nb::inst_ptr<Right<T>>(object);
+  return place <= right.job.panels.m && place < int64_t(right.panels.shape(0)) * onkel::kPanel<T>;
+}
+template <class T> void replace_in_right(nb::handle object, int64_t place, const T* x, int64_t d) {
+  auto& right = *nb::inst_ptr<Right<T>>(object);
+  if (right.aux) right.aux->data()[place] = onkel::row_aux(right.job.op, x, d);
+  if (place == right.job.panels.m) right.job.panels.m += 1;
+}
+template bool can_replace_in_right<float>(nb::handle, int64_t);
+template bool can_replace_in_right<double>(nb::handle, int64_t);
+template void replace_in_right<float>(nb::handle, int64_t, const float*, int64_t);
+template void replace_in_right<double>(nb::handle, int64_t, const double*, int64_t);
 
 void bind_product(nb::module_& m) {
   bind_right<float>(m, "Right32");
   bind_right<double>(m, "Right64");
   bind_rows<float>(m);
   bind_rows<double>(m);
-  m.def(
-      "apply_map",
-      [](int map, const std::vector<double>& params, Out1<float> values) {
-        onkel::current_target().map32(onkel::Map(map), params.data(), values.data(), int64_t(values.shape(0)));
-      },
-      "map"_a, "params"_a, "values"_a.noconvert());
-  m.def(
-      "apply_map",
-      [](int map, const std::vector<double>& params, Out1<double> values) {
-        onkel::current_target().map64(onkel::Map(map), params.data(), values.data(), int64_t(values.shape(0)));
-      },
-      "map"_a, "params"_a, "values"_a.noconvert());
+  bind_map<float>(m, [](auto... all) { onkel::current_target().map32(all...); });
+  bind_map<double>(m, [](auto... all) { onkel::current_target().map64(all...); });
 }
 
 }}  // namespace onkel::bind

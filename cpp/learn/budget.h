@@ -9,31 +9,52 @@
 //
 // All coefficients share the factor `scale`, so that shrinking them all costs one multiplication.
 //
-// Rules: Rosenblatt's perceptron; passive-aggressive, Crammer et al. 2006; NORMA, Kivinen, Smola and Williamson 2004.
-// Policies: Forgetron, Dekel, Shalev-Shwartz and Singer 2008; random removal, Cavallanti, Cesa-Bianchi and Gentile
-// 2007; BPA-S, Wang and Vucetic 2010. Each formula has a twin in Python, on the same arrays; the docstrings there give
-// the equations. The kernel perceptron for streams, which learns without a budget, is in learn/perceptron.h.
+// The rules are in learn/rules.h. Policies: Forgetron, Dekel, Shalev-Shwartz and Singer 2008; random removal,
+// Cavallanti, Cesa-Bianchi and Gentile 2007; BPA-S, Wang and Vucetic 2010. Each formula has a twin in Python, on the
+// same arrays; the docstrings there give the equations. The kernel perceptron for streams, which learns without a
+// budget, is in learn/perceptron.h.
 #pragma once
 #include <cmath>
 #include <cstdint>
 
+#include "learn/rules.h"
+
 namespace onkel {
 
-enum class Rule : int {
-  kPerceptron = 0,
-  kPa = 1, kPa1 = 2, kPa2 = 3,                                  // passive-aggressive, to classify
-  kPaRegression = 4, kPa1Regression = 5, kPa2Regression = 6,    // and to regress
-  kSoftMargin = 7, kEpsilonInsensitive = 8, kSquared = 9, kHuber = 10, kNovelty = 11,  // NORMA
-  kCount = 12
+enum class Policy {
+  kGrow,    // no budget: always a new slot
+  kOldest,  // gives up the oldest
+  kRandom,  // one at random
+  kForgetron, kBasicForgetron,  // the oldest, after all coefficients have been shrunk
+  kReplace,  // the one that costs least, and the example takes over what it can of its weight
 };
-enum class Policy : int {
-  kGrow = 0,    // no budget: always a new slot
-  kOldest = 1,  // gives up the oldest
-  kRandom = 2,  // one at random
-  kForgetron = 3, kBasicForgetron = 4,  // the oldest, after all coefficients have been shrunk
-  kReplace = 5,  // the one that costs least, and the example takes over what it can of its weight
-  kCount = 6
+
+// What a policy declares. `name` is that of its class in onkel.learners.policies.
+struct PolicyTraits {
+  Policy policy;
+  const char* name;
+  bool needs_gram;  // it reads the kernel values of the slots with each other
 };
+constexpr PolicyTraits kPolicies[] = {
+    {Policy::kGrow, "Grow", false},
+    {Policy::kOldest, "ForgetOldest", false},
+    {Policy::kRandom, "ForgetRandom", false},
+    {Policy::kForgetron, "ShrinkThenForget", true},
+    {Policy::kBasicForgetron, "ShrinkByNorm", true},
+    {Policy::kReplace, "ReplaceCheapest", false},
+};
+
+// The numbers of a learner: onkel.learners.policies.RECORD has the same fields in the same order.
+struct BudgetRecord {
+  double scale;         // the factor of all coefficients in the slots
+  double spread;        // the product of the scales that were folded into them, which weights outside the slots lack
+  double Q, M, shrink;  // of the Forgetron: what removals have cost so far, mistakes, the last phi
+  int64_t size, head;   // slots in use; the oldest slot, once all of the budget are in use
+  uint64_t random;      // state of the generator
+  int64_t n_seen, n_mistakes, n_updates;  // examples; those with y f <= 0, and updates, over all outputs
+  int64_t next_row_id;  // one more than the largest id of a row so far
+};
+static_assert(sizeof(BudgetRecord) == 12 * 8, "the fields lie side by side");
 
 // Columns of K and K_slots that have not been written since a row of the chunk took their slot. A column touches as
 // many cache lines as it has values, so columns are written kMost at a time, before that only in rows that are read.
@@ -43,30 +64,30 @@ struct PendingColumns {
   int64_t slot[kMost], row[kMost];  // slot[n] was taken by row[n] of the chunk; of two in one slot the last counts
 };
 
-// The slots of a learner during a pass, and the scalars of its state; all arrays belong to the caller.
+// The slots of a learner during a pass, and the numbers of its state; all arrays belong to the caller. They have room
+// for `cap` slots: for as many as can be in use at the end of the pass, and all of the budget once it is full.
 template <class T> struct Memory {
-  int64_t b, c, cap;     // rows of the chunk, outputs, slots
-  T* K;                  // (b, cap): kernel values of chunk and slots; columns change as slots do
-  const T* K_chunk;      // (b, b): of the chunk with itself, on and below the diagonal
-  T* K_slots;            // (cap, cap): of the slots with themselves; null where the policy does not need them
-  double* coef;          // (c, cap): without scale
-  double* k_ss;          // (cap): k(s, s) of each slot
-  int64_t* row_in_slot;  // (cap): which row of the chunk a slot has taken, else -1
-  const double* base;    // (b, c): scores by support vectors outside the slots, without scale and spread; or null
-  double *scale, *spread;  // spread: the product of the scales that were folded into coef, which base lacks
-  double *Q, *M, *shrink;  // of the Forgetron: what removals have cost so far, mistakes, the last phi
-  double* sq_norms;        // (c): |f|^2 of each output, for the basic Forgetron
-  int64_t *size, *head;    // slots in use; the oldest slot, once all are
-  uint64_t* random;        // state of the generator
+  int64_t b, c, cap, budget;  // rows of the chunk, outputs, slots that there is room for, the most slots
+  T* K;                       // (b, cap): kernel values of chunk and slots; columns change as slots do
+  const T* K_chunk;           // (b, b): of the chunk with itself, on and below the diagonal
+  T* K_slots;                 // (cap, cap): of the slots with themselves; null where the policy does not need them
+  double* coef;               // (c, cap): without scale
+  double* k_ss;               // (cap): k(s, s) of each slot
+  int64_t* row_in_slot;       // (cap): which row of the chunk a slot has taken, else -1
+  const double* base;         // (b, c): scores by support vectors outside the slots, without scale and spread; or null
+  double* sq_norms;           // (c): |f|^2 of each output, for the basic Forgetron
+  double *margin, *offset;    // (c): of NORMA
+  BudgetRecord* record;
   PendingColumns pending = {};
+
+  bool full() const { return record->size == budget; }
 };
 
-struct Settings {
-  Rule rule;
-  Policy policy;
-  double C, epsilon;       // of the passive-aggressive rules
-  double eta, lambda, nu;  // of NORMA; nu is NaN if the margin is fixed
-  bool root_schedule, intercept;
+struct BudgetSettings {
+  RuleTraits rule;
+  PolicyTraits policy;
+  int64_t budget;  // the largest number there is for kGrow
+  RuleParams params;
 };
 
 // sum_j a_j k_j. Slot j goes to sum j % 8, so the result does not depend on how the stream is cut into chunks.
@@ -77,52 +98,6 @@ template <class T> inline double dot(const double* a, const T* k, int64_t n) {
     for (int l = 0; l < 8; ++l) sums[l] += a[j + l] * double(k[j + l]);
   for (; j < n; ++j) sums[j & 7] += a[j] * double(k[j]);
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-}
-
-inline double positive(double x) { return x > 0 ? x : 0.0; }
-
-// U of a budget B, the largest norm of a competitor in the Forgetron's bound.    Dekel, Shalev-Shwartz, Singer 2008
-inline double forgetron_radius(double B) { return 0.25 * std::sqrt((B + 1) / std::log(B + 1)); }
-
-// ---------------------------------------------------------------- rules: the step of one output
-
-inline bool targets_are_signs(Rule rule) {  // y in {-1, +1}: y f <= 0 is a mistake
-  switch (rule) {
-    case Rule::kPerceptron: case Rule::kPa: case Rule::kPa1: case Rule::kPa2: case Rule::kSoftMargin: return true;
-    default: return false;
-  }
-}
-inline bool is_regularised(Rule rule) {  // NORMA's rules: eta, lambda, a margin that may move and an offset
-  switch (rule) {
-    case Rule::kSoftMargin: case Rule::kEpsilonInsensitive: case Rule::kSquared: case Rule::kHuber: case Rule::kNovelty:
-      return true;
-    default: return false;
-  }
-}
-
-inline double pa_size(Rule rule, double loss, double sq_norm, double C) {
-  if (!(loss > 0) || !(sq_norm > 0)) return 0.0;
-  switch (rule) {
-    case Rule::kPa: case Rule::kPaRegression: return loss / sq_norm;
-    case Rule::kPa1: case Rule::kPa1Regression: return std::fmin(C, loss / sq_norm);
-    default: return loss / (sq_norm + 1 / (2 * C));
-  }
-}
-inline double sign(double x) { return x < 0 ? -1.0 : 1.0; }
-
-// f includes the offset; sq_norm is k(x, x), w the weight of the example, margin NORMA's rho or epsilon.
-inline double step_of(const Settings& s, double f, double y, double sq_norm, double w, double eta, double margin) {
-  switch (s.rule) {
-    case Rule::kPerceptron: return y * f <= 0 ? w * y : 0.0;
-    case Rule::kPa: case Rule::kPa1: case Rule::kPa2: return y * pa_size(s.rule, positive(1 - y * f), sq_norm, s.C * w);
-    case Rule::kPaRegression: case Rule::kPa1Regression: case Rule::kPa2Regression:
-      return sign(y - f) * pa_size(s.rule, positive(std::fabs(y - f) - s.epsilon), sq_norm, s.C * w);
-    case Rule::kSoftMargin: return y * f <= margin ? eta * w * y : 0.0;
-    case Rule::kEpsilonInsensitive: return std::fabs(y - f) > margin ? eta * w * sign(y - f) : 0.0;
-    case Rule::kSquared: return eta * w * (y - f);
-    case Rule::kHuber: return eta * w * (std::fabs(y - f) <= margin ? (y - f) / margin : sign(y - f));
-    default: return f < margin ? eta * w : 0.0;
-  }
 }
 
 // ---------------------------------------------------------------- policies: which slot the example gets
@@ -141,20 +116,20 @@ template <class T> void update_K_slots_row(Memory<T>& m, int64_t r) {
 // Writes them into all rows of K after i and into all rows of K_slots; then none are pending.
 template <class T> void flush_columns(Memory<T>& m, int64_t i) {
   for (int64_t l = i + 1; l < m.b; ++l) update_K_row(m, l);
-  for (int64_t r = 0; m.K_slots && r < *m.size; ++r) update_K_slots_row(m, r);
+  for (int64_t r = 0; m.K_slots && r < m.record->size; ++r) update_K_slots_row(m, r);
   m.pending.count = 0;
 }
 
 // Puts row i of the chunk into a slot, with the steps as its coefficients. Like all policies, returns the slot.
 template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const double* steps) {
-  for (int64_t o = 0; o < m.c; ++o) m.coef[o * m.cap + slot] = steps[o] / *m.scale;
+  for (int64_t o = 0; o < m.c; ++o) m.coef[o * m.cap + slot] = steps[o] / m.record->scale;
   m.k_ss[slot] = double(m.K_chunk[i * m.b + i]);
   m.row_in_slot[slot] = i;
   PendingColumns& pending = m.pending;
   if (m.K_slots) {
     const T* row = m.K + i * m.cap;
     for (int n = 0; n < pending.count; ++n) m.K_slots[pending.slot[n] * m.cap + slot] = row[pending.slot[n]];
-    for (int64_t j = 0; j < *m.size; ++j) m.K_slots[slot * m.cap + j] = row[j];
+    for (int64_t j = 0; j < m.record->size; ++j) m.K_slots[slot * m.cap + j] = row[j];
     m.K_slots[slot * m.cap + slot] = m.K_chunk[i * m.b + i];
   }
   pending.slot[pending.count] = slot;
@@ -164,9 +139,9 @@ template <class T> int64_t put(Memory<T>& m, int64_t slot, int64_t i, const doub
 }
 
 template <class T> int64_t next_slot(Memory<T>& m) {  // a free one, or else the oldest
-  if (*m.size < m.cap) return (*m.size)++;
-  const int64_t slot = *m.head;
-  *m.head = (slot + 1) % m.cap;
+  if (!m.full()) return m.record->size++;
+  const int64_t slot = m.record->head;
+  m.record->head = (slot + 1) % m.budget;
   return slot;
 }
 
@@ -180,7 +155,8 @@ inline uint64_t draw(uint64_t* state, uint64_t below) {  // splitmix64
 
 // f'(s_r) of output o, where f' = f + step k(x_i, .) already counts the example that is about to enter.
 template <class T> double score_of_slot(const Memory<T>& m, int64_t r, int64_t o, int64_t i, double step) {
-  return *m.scale * dot(m.coef + o * m.cap, m.K_slots + r * m.cap, *m.size) + step * double(m.K[i * m.cap + r]);
+  const double before = m.record->scale * dot(m.coef + o * m.cap, m.K_slots + r * m.cap, m.record->size);
+  return before + step * double(m.K[i * m.cap + r]);
 }
 
 // The self-tuned Forgetron: the largest phi <= 1 with  a phi^2 + b phi + c <= 0, that is
@@ -196,12 +172,12 @@ inline double self_tuned_shrink(double s, double m, double k, double Q, double M
 
 // Both Forgetrons: shrink all coefficients by phi, then remove the oldest vector r if the slots are full. f: the
 // scores of the example before its steps.
-template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i, const double* steps, const double* f) {
+template <class T> int64_t forgetron(Memory<T>& m, Policy policy, int64_t i, const double* steps, const double* f) {
   double erred = 0;
   for (int64_t o = 0; o < m.c; ++o) erred += steps[o] != 0;
-  *m.M += erred;
-  const bool full = *m.size == m.cap, basic = s.policy == Policy::kBasicForgetron;
-  const int64_t r = *m.head;
+  m.record->M += erred;
+  const bool full = m.full(), basic = policy == Policy::kBasicForgetron;
+  const int64_t r = m.record->head;
   if (full) update_K_slots_row(m, r);
   double weight = 0, k = 0, margin = 0;  // of r: its |coefficient|, the outputs that have it, the sum of y f' there
   double longest = 0;                    // the largest |f'|^2
@@ -210,7 +186,7 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
       m.sq_norms[o] += 2 * steps[o] * f[o] + steps[o] * steps[o] * double(m.K_chunk[i * m.b + i]);
       longest = std::fmax(longest, m.sq_norms[o]);
     }
-    const double alpha = full ? *m.scale * m.coef[o * m.cap + r] : 0.0;
+    const double alpha = full ? m.record->scale * m.coef[o * m.cap + r] : 0.0;
     if (alpha == 0) continue;
     const double after = score_of_slot(m, r, o, i, steps[o]);
     weight = std::fmax(weight, std::fabs(alpha));
@@ -220,29 +196,29 @@ template <class T> int64_t forgetron(Memory<T>& m, const Settings& s, int64_t i,
   }
   double phi = 1;
   if (basic) {
-    const double B = double(m.cap), U = forgetron_radius(B);
+    const double B = double(m.budget), U = forgetron_radius(B);
     phi = std::fmin(std::pow(B + 1, -1 / (2 * (B + 1))), longest > 0 ? U / std::sqrt(longest) : 1.0);
     for (int64_t o = 0; o < m.c; ++o) m.sq_norms[o] = positive(m.sq_norms[o] * phi * phi);
   } else if (full && k > 0) {
-    phi = self_tuned_shrink(weight, margin, k, *m.Q, *m.M);
+    phi = self_tuned_shrink(weight, margin, k, m.record->Q, m.record->M);
   }
   const double lambda = phi * weight;
-  *m.Q += k * lambda * lambda + 2 * k * lambda - 2 * lambda * phi * margin;
+  m.record->Q += k * lambda * lambda + 2 * k * lambda - 2 * lambda * phi * margin;
   const int64_t slot = next_slot(m);
   put(m, slot, i, steps);
-  *m.scale *= phi;
-  *m.shrink = phi;
+  m.record->scale *= phi;
+  m.record->shrink = phi;
   return slot;
 }
 
 // BPA-S: the example replaces the support vector r whose removal, compensated by a coefficient of the example, changes
 // f least in norm:  |coef_r|^2 (k(r, r) - k(r, x)^2 / k(x, x));  the coefficient is  coef_r k(r, x) / k(x, x).
 template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
-  if (*m.size < m.cap) return put(m, (*m.size)++, i, steps);
+  if (!m.full()) return put(m, m.record->size++, i, steps);
   const double kxx = double(m.K_chunk[i * m.b + i]);
   double least = INFINITY;
   int64_t best = 0;
-  for (int64_t r = 0; r < m.cap; ++r) {
+  for (int64_t r = 0; r < m.budget; ++r) {
     const double krx = double(m.K[i * m.cap + r]);
     double weight = 0;
     for (int64_t o = 0; o < m.c; ++o) weight += m.coef[o * m.cap + r] * m.coef[o * m.cap + r];
@@ -252,67 +228,86 @@ template <class T> int64_t replace(Memory<T>& m, int64_t i, double* steps) {
       best = r;
     }
   }
-  const double part = *m.scale * double(m.K[i * m.cap + best]) / kxx;
+  const double part = m.record->scale * double(m.K[i * m.cap + best]) / kxx;
   for (int64_t o = 0; o < m.c; ++o) steps[o] += m.coef[o * m.cap + best] * part;
   return put(m, best, i, steps);
 }
 
 // ---------------------------------------------------------------- the pass
 
-constexpr double kSmallScale = 1e-100;
+constexpr double kSmallScale = 1e-20;  // weights divided by it fit into a float, in which scores are summed
 
-// Multiplies the scale into the coefficients and resets it to 1, before it underflows.
+// Multiplies the scale into the coefficients and resets it to 1, when it has become small.
 template <class T> void fold_scale(Memory<T>& m) {
   for (int64_t o = 0; o < m.c; ++o)
-    for (int64_t j = 0; j < *m.size; ++j) m.coef[o * m.cap + j] *= *m.scale;
-  *m.spread *= *m.scale;
-  *m.scale = 1;
+    for (int64_t j = 0; j < m.record->size; ++j) m.coef[o * m.cap + j] *= m.record->scale;
+  m.record->spread *= m.record->scale;
+  m.record->scale = 1;
 }
 
-// The pass. Given targets y (b, c), NaN where an output ignores the row, weights w (b), margin (c) and offset (c) of
-// NORMA, and t, the examples seen before the chunk. Results: scores F (b, c) of each example before it was learned,
-// and steps (b, c); the numbers of mistakes (y f <= 0) and of updates are added to counts[0] and counts[1]. Returns the
-// slot of the last example that was put into one, or -1.
+// The scores F (c) of example i before it is learned, and the steps (c) that the rule makes on it, with weight w and
+// targets y (c). Returns whether any step is not 0. Changes nothing but K's row i.
 template <class T>
-int64_t budget_pass(Memory<T>& m, const Settings& s, const double* y, const double* w, double* margin, double* offset,
-                    int64_t t, double* F, double* steps, int64_t* counts) {
-  const bool norma = is_regularised(s.rule), signs = targets_are_signs(s.rule);
-  const bool grows = s.rule == Rule::kEpsilonInsensitive;  // an error widens its margin
-  int64_t taken = -1;
+bool score_and_step(Memory<T>& m, const BudgetSettings& s, int64_t i, const double* y, double w, double eta, double* F,
+                    double* steps) {
+  const double kxx = double(m.K_chunk[i * m.b + i]);
+  bool any = false;
+  update_K_row(m, i);
+  for (int64_t o = 0; o < m.c; ++o) {
+    const double past = m.base ? m.base[i * m.c + o] * m.record->spread : 0.0;
+    F[o] = m.record->scale * (past + dot(m.coef + o * m.cap, m.K + i * m.cap, m.record->size)) + m.offset[o];
+    steps[o] = step_of(s.rule.rule, s.params, F[o], y[o], kxx, w, eta, m.margin[o]);
+    any |= steps[o] != 0;
+  }
+  return any;
+}
+
+// Lets the policy put row i of the chunk into a slot, and returns the slot.
+template <class T> int64_t take(Memory<T>& m, Policy policy, int64_t i, double* steps, const double* F) {
+  switch (policy) {
+    case Policy::kGrow: return put(m, m.record->size++, i, steps);
+    case Policy::kOldest: return put(m, next_slot(m), i, steps);
+    case Policy::kRandom:
+      return put(m, m.full() ? int64_t(draw(&m.record->random, uint64_t(m.budget))) : m.record->size++, i, steps);
+    case Policy::kReplace: return replace(m, i, steps);
+    case Policy::kForgetron: case Policy::kBasicForgetron: return forgetron(m, policy, i, steps, F);
+  }
+  return -1;
+}
+
+// Learns from example i, whose scores and steps are known. Returns the slot that it was put into, or -1.
+template <class T>
+int64_t learn_example(Memory<T>& m, const BudgetSettings& s, int64_t i, const double* y, double w, double eta,
+                      const double* F, double* steps, bool any) {
+  BudgetRecord& r = *m.record;
+  r.n_seen += 1;
+  for (int64_t o = 0; o < m.c; ++o) {
+    const bool outside = steps[o] != 0;
+    r.n_mistakes += s.rule.signs && is_mistake(F[o], y[o]);
+    r.n_updates += outside;
+    if (!s.rule.regularised) continue;
+    if (s.params.intercept) m.offset[o] += steps[o];
+    if (s.params.nu == s.params.nu)
+      m.margin[o] = move_margin(m.margin[o], outside, eta * w, s.params.nu, s.rule.widens);
+  }
+  if (s.rule.regularised && s.params.lambda > 0) r.scale *= 1 - eta * s.params.lambda;
+  if (r.scale < kSmallScale) fold_scale(m);
+  if (!any) return -1;
+  const int64_t slot = take(m, s.policy.policy, i, steps, F);
+  if (r.scale < kSmallScale) fold_scale(m);
+  return slot;
+}
+
+// The pass. Given targets y (b, c) and weights w (b). Results: scores F (b, c) of each example before it was learned,
+// and steps (b, c).
+template <class T>
+void budget_pass(Memory<T>& m, const BudgetSettings& s, const double* y, const double* w, double* F, double* steps) {
   for (int64_t i = 0; i < m.b; ++i, y += m.c, F += m.c, steps += m.c) {
-    const double eta = s.root_schedule ? s.eta / std::sqrt(double(t + i + 1)) : s.eta;
-    const double kxx = double(m.K_chunk[i * m.b + i]);
-    bool any = false;
-    update_K_row(m, i);
-    for (int64_t o = 0; o < m.c; ++o) {
-      const double past = m.base ? m.base[i * m.c + o] * *m.spread : 0.0;
-      F[o] = *m.scale * (past + dot(m.coef + o * m.cap, m.K + i * m.cap, *m.size)) + offset[o];
-      const bool has_target = y[o] == y[o];
-      steps[o] = has_target ? step_of(s, F[o], y[o], kxx, w[i], eta, margin[o]) : 0.0;
-      counts[0] += has_target && signs && y[o] * F[o] <= 0;
-      counts[1] += steps[o] != 0;
-      any |= steps[o] != 0;
-      if (!norma || !has_target) continue;
-      const double sigma = steps[o] != 0 ? 1.0 : 0.0;
-      if (s.intercept) offset[o] += steps[o];
-      if (s.nu == s.nu) margin[o] += eta * w[i] * (grows ? sigma - s.nu : s.nu - sigma);
-    }
-    if (norma && s.lambda > 0) *m.scale *= 1 - eta * s.lambda;
-    if (*m.scale < kSmallScale) fold_scale(m);
-    if (!any) continue;
-    switch (s.policy) {
-      case Policy::kGrow: taken = put(m, (*m.size)++, i, steps); break;
-      case Policy::kOldest: taken = put(m, next_slot(m), i, steps); break;
-      case Policy::kRandom:
-        taken = put(m, *m.size < m.cap ? (*m.size)++ : int64_t(draw(m.random, uint64_t(m.cap))), i, steps);
-        break;
-      case Policy::kReplace: taken = replace(m, i, steps); break;
-      default: taken = forgetron(m, s, i, steps, F);
-    }
-    if (*m.scale < kSmallScale) fold_scale(m);
+    const double eta = s.params.rate(m.record->n_seen + 1);
+    const bool any = score_and_step(m, s, i, y, w[i], eta, F, steps);
+    learn_example(m, s, i, y, w[i], eta, F, steps, any);
   }
   flush_columns(m, m.b - 1);
-  return taken;
 }
 
 }  // namespace onkel

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "learn/ledger.h"
 #include "parallel.h"
 
 namespace onkel {
@@ -65,18 +66,27 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
   return b;
 }
 
+// What the primal perceptron counts: onkel.learners.linear_perceptron, COUNTS.
+struct PrimalCounts {
+  int64_t n_seen;       // examples so far
+  int64_t next_row_id;  // one more than the largest id of a row so far
+};
+
 // The primal perceptron, with v itself, on n rows of d features, dense or CSR (indptr not null).
 //   if y_io (v_o . x_i + b_o) <= 0:  v_o += s x_i,  b_o += s,   s = eta w_i y_io   (b only with bias)
-// V (c, d + 1) holds v and, last, b. moments (c, d + 1) holds the same sums with each step multiplied by its round,
-// first_round + i, so that V - moments / rounds is the average of all hypotheses. Both are updated; steps as above.
+// V (c, d + 1) holds v and, last, b. moments (c, d + 1) holds the same sums with each step multiplied by its round, so
+// that V - moments / n_seen is the average of all hypotheses. Both are updated, and so are the counts and the ledger,
+// which has room for n * c entries. Result: the scores F (n, c) of each row before it was learned from.
 template <class T>
 void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, int64_t n, int64_t d, int64_t c,
-                 const int8_t* y, const double* w, double eta, bool bias, int64_t first_round, double* V,
-                 double* moments, double* steps) {
+                 const double* y, const double* w, const int64_t* row_ids, double eta, bool bias, double* V,
+                 double* moments, PrimalCounts* counts, const Ledger& ledger, double* F) {
   for (int64_t i = 0; i < n; ++i) {
     const T* x = indptr ? data + indptr[i] : data + i * d;
     const int32_t* at = indptr ? indices + indptr[i] : nullptr;
     const int64_t count = indptr ? indptr[i + 1] - indptr[i] : d;
+    const int64_t round = ++counts->n_seen;
+    if (row_ids[i] >= counts->next_row_id) counts->next_row_id = row_ids[i] + 1;
     for (int64_t o = 0; o < c; ++o) {
       double* v = V + o * (d + 1);
       double* m = moments + o * (d + 1);
@@ -85,11 +95,9 @@ void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, i
         for (int64_t e = 0; e < count; ++e) f += v[at[e]] * double(x[e]);
       else
         for (int64_t e = 0; e < count; ++e) f += v[e] * double(x[e]);
-      const bool erred = y[i * c + o] != 0 && !(y[i * c + o] * f > 0);
-      const double step = erred ? eta * w[i] * y[i * c + o] : 0.0;
-      steps[i * c + o] = step;
-      if (!erred) continue;
-      const double moment = step * double(first_round + i);
+      F[i * c + o] = f;
+      if (y[i * c + o] * f > 0) continue;
+      const double step = eta * w[i] * y[i * c + o], moment = step * double(round);
       for (int64_t e = 0; e < count; ++e) {
         const int64_t k = at ? at[e] : e;
         v[k] += step * double(x[e]);
@@ -99,6 +107,7 @@ void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, i
         v[d] += step;
         m[d] += moment;
       }
+      ledger.add(round, row_ids[i], o, step);
     }
   }
 }

@@ -40,6 +40,19 @@ void project_rows(const double* L, int64_t ld, int64_t m, const T* K, int64_t b,
   });
 }
 
+// The numbers of a learner that its examples change. Python knows it as ProjectronRecord.
+struct ProjectronRecord {
+  int64_t n_seen = 0, n_mistakes = 0, n_updates = 0;  // examples; those with y f <= 0, and updates, over all outputs
+  int64_t next_row_id = 0;                            // one more than the largest id of a row so far
+  int64_t size = 0;                                   // support vectors
+  double beta_error = 0, alpha_error = 0;             // E and E' of screen.h; 0 if no steps are deferred
+
+  void count_example(int64_t row_id) {
+    ++n_seen;
+    if (next_row_id <= row_id) next_row_id = row_id + 1;
+  }
+};
+
 // alpha (c, m), the solution of L' alpha_o = beta_o for each output o; beta (c, cap).
 inline void coefficients(const double* L, int64_t cap, int64_t m, const double* beta, int64_t c, double* alpha) {
   for (int64_t o = 0; o < c; ++o, alpha += m, beta += cap) {
@@ -49,13 +62,10 @@ inline void coefficients(const double* L, int64_t cap, int64_t m, const double* 
 }
 
 // Whether no output makes a mistake on one row, by its scores alpha . k, without its projection. alpha (c, m), k (m),
-// y (c), NaN where an output ignores the row. The scores go to F (c).
-template <class T> bool all_right(const T* k, const double* alpha, int64_t c, int64_t m, const double* y, double* F) {
+// y (c), NaN where an output ignores the row.
+template <class T> bool all_right(const T* k, const double* alpha, int64_t c, int64_t m, const double* y) {
   bool right = true;
-  for (int64_t o = 0; o < c; ++o) {
-    F[o] = dot(alpha + o * m, k, m);
-    right &= !(y[o] * F[o] <= 0);
-  }
+  for (int64_t o = 0; o < c; ++o) right &= !(y[o] * dot(alpha + o * m, k, m) <= 0);
   return right;
 }
 
@@ -81,18 +91,18 @@ inline double in_favour(const Projection& p, double loss, double gain, double de
 // w (b); K (b, cap), the kernel values with the `size` support vectors; K_chunk, those of the chunk with itself on and
 // below the diagonal (b, b) or, if no more vector can be added, only k(x, x) of each row (b, 1): `wide` is its second
 // dimension; Z (b, cap), of which the first `known` components of each row are computed already.
-// Updates L, beta (c, cap), size, and the columns of K and components of Z of the vectors it adds. Results: scores
-// F (b, c) of each row before it was learned, steps (b, c), and added (b), 1 where the row became a support vector; the
-// numbers of mistakes and of updates are added to counts[0] and counts[1]. Returns whether there was any step.
+// Updates beta (c, cap) and the record, appends to L, and fills the columns of K and components of Z of the vectors it
+// adds. Results: scores F (b, c) of each row before it was learned, steps (b, c), and added (b), 1 where the row became
+// a support vector. Returns whether there was any step.
 template <class T>
 bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* K_chunk, int64_t wide,
-                  double* Z, int64_t known, double* L, double* beta, int64_t* size, const double* y, const double* w,
-                  double* F, double* steps, int64_t* added, int64_t* counts) {
+                  double* Z, int64_t known, double* L, double* beta, ProjectronRecord& record, const double* y,
+                  const double* w, const int64_t* row_ids, double* F, double* steps, int64_t* added) {
   constexpr double kLeast = kRounding * std::numeric_limits<T>::epsilon();
   bool learned = false;
   for (int64_t i = 0; i < b; ++i, y += c, F += c, steps += c) {
     double* z = Z + i * cap;
-    const int64_t m = *size;
+    const int64_t m = record.size;
     for (int64_t t = known; t < m; ++t) z[t] = double(K[i * cap + t]);
     current_target().substitute(L, cap, known, m, z);
     const double kxx = double(K_chunk[i * wide + (wide > 1 ? i : 0)]), inside = dot(z, z, m);
@@ -104,7 +114,7 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
       const bool has_target = y[o] == y[o], wrong = has_target && margin <= 0;
       steps[o] = wrong ? w[i] * y[o] : 0.0;
       erred |= wrong;
-      counts[0] += wrong;
+      record.n_mistakes += wrong;
       if (p.aggressive && has_target && !wrong && margin < 1 && inside > 0) {
         const double loss = 1 - margin, favour = in_favour(p, loss, std::fmin(inside, loss), delta_sq);
         double tau = std::fmin(1.0, loss / inside);
@@ -112,9 +122,10 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
         if (favour < 0) tau = 0.0;
         steps[o] = tau * w[i] * y[o];
       }
-      counts[1] += steps[o] != 0;
+      record.n_updates += steps[o] != 0;
       any |= steps[o] != 0;
     }
+    record.count_example(row_ids[i]);
     added[i] = erred && m < p.budget && delta_sq > p.eta * p.eta && delta_sq > kLeast * kxx;
     if (!any) continue;
     learned = true;
@@ -127,7 +138,7 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
     L[m * cap + m] = delta;
     for (int64_t o = 0; o < c; ++o) beta[o * cap + m] = y[o] * F[o] <= 0 ? steps[o] * delta : 0.0;
     for (int64_t l = i + 1; l < b; ++l) K[l * cap + m] = K_chunk[l * wide + i];
-    *size = m + 1;
+    record.size = m + 1;
   }
   return learned;
 }

@@ -6,6 +6,8 @@
 //   kDeferred   the one output there is makes a mistake, and the example is projected on the support, not added: its
 //               step is recorded, and applied later together with others;
 //   kUndecided  neither is certain: the caller applies the deferred steps and calls project_pass.
+// Nothing changes if the outcome is kUndecided. Otherwise the numbers of the learner do and, if it is kDeferred, so do
+// the sums of the deferred steps and the ledger; all of this is done before the call returns.
 //
 // Two facts make this cheap. A product with L_inv reads half the bytes of L and has no chain of divisions, unlike the
 // substitution z = L^-1 k. And projected steps add up before they are projected:
@@ -44,9 +46,15 @@
 
 namespace onkel {
 
-// Computes rows [first, last) of L_inv from L, in double, and stores them as floats in panels (target/target.h). The
-// squared Frobenius norms of these rows of L_inv and of L are added to sq_norms[0] and sq_norms[1].
-inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t last, float* L_inv, double* sq_norms) {
+// Squared Frobenius norms.
+struct SquaredNorms {
+  double L_inv, L;
+};
+
+// Computes rows [first, last) of L_inv from L, in double, and stores them as floats in panels (target/target.h).
+// Returns the squared norms of all rows, given those of the rows before `first`.
+inline SquaredNorms invert_rows(const double* L, int64_t cap, int64_t first, int64_t last, float* L_inv,
+                                SquaredNorms sq_norms) {
   std::vector<double> row(static_cast<size_t>(last));
   for (int64_t t = first; t < last; ++t) {
     for (int64_t j = 0; j < t; ++j) row[size_t(j)] = 0.0;
@@ -54,9 +62,10 @@ inline void invert_rows(const double* L, int64_t cap, int64_t first, int64_t las
     current_target().substitute_back(L, cap, t + 1, row.data());
     float* to = L_inv + triangle_panel(t / kTriangle) + t % kTriangle;
     for (int64_t j = 0; j <= t; ++j) to[j * kTriangle] = float(row[size_t(j)]);
-    sq_norms[0] += dot(row.data(), row.data(), t + 1);
-    sq_norms[1] += dot(L + t * cap, L + t * cap, t + 1);
+    sq_norms.L_inv += dot(row.data(), row.data(), t + 1);
+    sq_norms.L += dot(L + t * cap, L + t * cap, t + 1);
   }
+  return sq_norms;
 }
 
 // beta += L^-1 deferred, both (m): the sum of the deferred steps.
@@ -97,7 +106,8 @@ template <class T> Estimate estimate(const T* k, int64_t m, const float* L_inv, 
 inline void meet(const double* b, const float* k, int64_t m, double* sums) { current_target().meet32(b, k, m, sums); }
 inline void meet(const double* b, const double* k, int64_t m, double* sums) { current_target().meet64(b, k, m, sums); }
 
-enum class Outcome : int { kUndecided = 0, kNoUpdate = 1, kDeferred = 2 };
+// kLedgerFull: nothing has changed, because the ledger may have no room for the step.
+enum class Outcome : int { kUndecided = 0, kNoUpdate = 1, kDeferred = 2, kLedgerFull = 3 };
 
 // The state of a Projectron as the screening sees it.
 struct Screen {
@@ -107,9 +117,18 @@ struct Screen {
   double norm;          // ||L_inv||
   const double* beta;   // (c, cap): without the deferred steps
   double* deferred;     // (2, cap), of one output, or null: sum of s k over deferred steps s; beta~ or alpha~ with them
-  double* error_bound;  // (2): E and E'
-  int64_t* counts;      // mistakes and updates are added to counts[0] and counts[1]
+  ProjectronRecord* record;
 };
+
+// One deferred step s on the example with kernel values k: `approx` is z~ or L_inv' z~.
+template <class T> void defer(const Screen& s, double step, const T* k, const float* approx) {
+  for (int64_t t = 0; t < s.m; ++t) {
+    s.deferred[t] += step * double(k[t]);
+    s.deferred[s.cap + t] += step * double(approx[t]);
+  }
+  ++s.record->n_mistakes;
+  ++s.record->n_updates;
+}
 
 // Screens by the score beta~ . z~, for any number of outputs; steps are deferred only if there is one. k (m) and
 // y (c), NaN where an output ignores the example. Unless undecided, F (c) gets the scores to within (2), and steps (c)
@@ -119,7 +138,7 @@ Outcome screen_by_projection(const Screen& s, const T* k, double kxx, const doub
   const Estimate approx = estimate(k, s.m, s.L_inv, s.norm);
   const double most = approx.length + approx.error, least = positive(approx.length - approx.error);
   const double delta_sq_low = positive(kxx - most * most), delta_sq_high = positive(kxx - least * least);
-  int64_t wrong = 0;
+  bool wrong = false;
   for (int64_t o = 0; o < s.c; ++o) {
     double sums[3];
     meet(s.deferred ? s.deferred + s.cap : s.beta + o * s.cap, approx.z, s.m, sums);
@@ -127,10 +146,10 @@ Outcome screen_by_projection(const Screen& s, const T* k, double kxx, const doub
     steps[o] = 0.0;
     if (y[o] != y[o]) continue;
     const double margin = y[o] * F[o];
-    const double error = approx.error * std::sqrt(sums[1]) + (s.deferred ? s.error_bound[0] * most : 0.0);
+    const double error = approx.error * std::sqrt(sums[1]) + (s.deferred ? s.record->beta_error * most : 0.0);
     if (margin + error < 0) {
       steps[o] = y[o];
-      ++wrong;
+      wrong = true;
     } else if (!(margin - error > 0)) {
       return Outcome::kUndecided;
     } else if (s.p.aggressive && margin - error < 1) {
@@ -138,16 +157,11 @@ Outcome screen_by_projection(const Screen& s, const T* k, double kxx, const doub
       if (!(in_favour(s.p, loss, std::fmin(least * least, loss), delta_sq_low) < 0)) return Outcome::kUndecided;
     }
   }
-  if (wrong == 0) return Outcome::kNoUpdate;
+  if (!wrong) return Outcome::kNoUpdate;
   const bool full = s.m >= s.p.budget, within = delta_sq_high <= s.p.eta * s.p.eta;
   if (!s.deferred || !(full || within)) return Outcome::kUndecided;
-  for (int64_t t = 0; t < s.m; ++t) {
-    s.deferred[t] += steps[0] * double(k[t]);
-    s.deferred[s.cap + t] += steps[0] * double(approx.z[t]);
-  }
-  s.error_bound[0] += std::fabs(steps[0]) * approx.error;
-  s.counts[0] += wrong;
-  s.counts[1] += wrong;
+  defer(s, steps[0], k, approx.z);
+  s.record->beta_error += std::fabs(steps[0]) * approx.error;
   return Outcome::kDeferred;
 }
 
@@ -159,8 +173,8 @@ template <class T> void estimate_score(const Screen& s, const T* k, double kxx, 
   meet(s.deferred + s.cap, k, s.m, sums);
   const double length = std::sqrt(sums[2]);
   *F = sums[0];
-  *error = 2 * s.error_bound[0] * std::sqrt(positive(kxx)) +
-           (s.error_bound[1] + kAlphaRounding * std::sqrt(sums[1])) * length;
+  *error = 2 * s.record->beta_error * std::sqrt(positive(kxx)) +
+           (s.record->alpha_error + kAlphaRounding * std::sqrt(sums[1])) * length;
 }
 
 // Screens by the score alpha~ . k, for one output that learns from mistakes only: most examples are then decided
@@ -179,15 +193,10 @@ Outcome screen_by_coefficients(const Screen& s, const T* k, double kxx, const do
   const double largest = s.norm * approx.length;  // bounds |L_inv' z~|
   if (!(full || within) || !(largest < kFloatMost)) return Outcome::kUndecided;
   *steps = *y;
-  for (int64_t t = 0; t < s.m; ++t) {
-    s.deferred[t] += *steps * double(k[t]);
-    s.deferred[s.cap + t] += *steps * double(approx.w[t]);
-  }
+  defer(s, *steps, k, approx.w);
   const double roundings = double(s.m / 4 + 16);  // m / 4 sums follow each other in vectors of four floats
-  s.error_bound[0] += std::fabs(*steps) * approx.error;
-  s.error_bound[1] += std::fabs(*steps) * (roundings * kFloatUnit * largest + double(s.m * s.m) * kFloatLeast);
-  ++s.counts[0];
-  ++s.counts[1];
+  s.record->beta_error += std::fabs(*steps) * approx.error;
+  s.record->alpha_error += std::fabs(*steps) * (roundings * kFloatUnit * largest + double(s.m * s.m) * kFloatLeast);
   return Outcome::kDeferred;
 }
 

@@ -56,10 +56,11 @@ template <class T, int N> ONKEL_INLINE typename Simd<T>::V horner(const T (&c)[N
 template <class T> ONKEL_INLINE typename Simd<T>::V exp2_inside(typename Simd<T>::V t) {
   typedef Constants<T> C;
   typedef typename Simd<T>::V V;
+  typedef typename Simd<T>::U U;      // sums of bits may wrap around
   const V rounded = t + C::kRounder;  // its low mantissa bits are n
   const V f = t - (rounded - C::kRounder);
   const V p = f * horner(C::kExp2, f) + T(1);
-  return value(bits(p) + (bits(rounded) << C::kMantissa));
+  return (V)((U)p + ((U)rounded << C::kMantissa));
 }
 
 template <class T> ONKEL_INLINE typename Simd<T>::V exp2v(typename Simd<T>::V t) {

@@ -103,15 +103,16 @@ template <class T> int64_t count_nonzeros(const T* x, int64_t count) {
   return found;
 }
 
-// The non-zeros of a dense row, in order. Entries are written without branching, also one after the last, for which the
-// arrays must have room.
-template <class T> void compress_row(const T* x, int64_t d, int32_t* indices, T* data) {
+// The non-zeros of a dense row, in order; returns their number. Entries are written without branching, also one after
+// the last, for which the arrays must have room.
+template <class T> int64_t compress_row(const T* x, int64_t d, int32_t* indices, T* data) {
   int64_t at = 0;
   for (int64_t k = 0; k < d; ++k) {
     indices[at] = int32_t(k);
     data[at] = x[k];
     at += x[k] != T(0);
   }
+  return at;
 }
 
 }  // namespace onkel

@@ -30,11 +30,13 @@ template <class T> struct Simd;
 template <> struct Simd<float> {
   typedef float V __attribute__((vector_size(kBytes)));
   typedef int32_t I __attribute__((vector_size(kBytes)));
+  typedef uint32_t U __attribute__((vector_size(kBytes)));
   typedef int32_t Int;
 };
 template <> struct Simd<double> {
   typedef double V __attribute__((vector_size(kBytes)));
   typedef int64_t I __attribute__((vector_size(kBytes)));
+  typedef uint64_t U __attribute__((vector_size(kBytes)));
   typedef int64_t Int;
 };
 template <class T> constexpr int kLanes = kBytes / int(sizeof(T));

@@ -53,6 +53,7 @@ ENTRIES = (
     Entry("PolynomialMap", "onkel.features", "transform"),
 )
 
+LEARNED = ("classify", "regress", "detect")  # the tasks of estimators that have a model
 # The kind of a state → the class that has `from_state` for it, as "module:Class".
 KINDS = {
     "model/score": "onkel.models.model:ScoreModel",
@@ -64,6 +65,15 @@ KINDS = {
     "decision/classes": "onkel.models.decision:Classes",
     "decision/number": "onkel.models.decision:Number",
     "decision/outlier": "onkel.models.decision:Outlier",
+    "targets/labels": "onkel.estimators.targets:Labels",
+    "targets/numbers": "onkel.estimators.targets:Numbers",
+    "targets/none": "onkel.estimators.targets:Unlabelled",
+    "learner/linear-perceptron": "onkel.learners.linear_perceptron:LinearPerceptronLearner",
+    "learner/kernel-perceptron": "onkel.learners.kernel_perceptron:KernelPerceptronLearner",
+    "learner/budgeted": "onkel.learners.budgeted:BudgetedLearner",
+    "learner/projecting": "onkel.learners.projecting:ProjectingLearner",
+    "learner/lasvm": "onkel.learners.lasvm:LasvmLearner",
+    **{f"estimator/{entry.name}": f"{entry.module}:{entry.name}" for entry in ENTRIES if entry.task in LEARNED},
 }
 
 

@@ -203,7 +203,7 @@ def numbers_of(estimator: Any) -> Any:
     """What an online estimator holds, whatever the room for more that it has taken and not given back."""
     if isinstance(estimator, KernelPerceptron):
         learner = learner_of(estimator)
-        return learner.n_outputs, learner.sq_norms.tolist(), learner.support.row_ids.tolist(), estimator._seen
+        return learner.n_outputs, learner.sq_norms.tolist(), learner.support.row_ids.tolist(), learner.next_row_id
     return state(estimator)
 
 

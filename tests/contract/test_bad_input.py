@@ -53,7 +53,7 @@ from contract.registered import (
 from pairwise import pairwise
 from sklearn.exceptions import NotFittedError
 
-from onkel import KernelPerceptron, Projectron
+from onkel import Projectron
 from onkel.errors import InputError, KindError, ParameterError, ValuesError
 from onkel.kernels import Custom
 
@@ -298,14 +298,8 @@ def test_a_kernel_that_fails_on_a_later_row_leaves_the_machine_as_it_was(cls, cl
     assert_same(machine, twin, X)
 
 
-# KernelPerceptron counts the round of the refused example: to be mended with the learners' transactions.
-COUNTS = pytest.mark.xfail(reason="the round of a refused example is counted", strict=False)
-
-
 @pytest.mark.parametrize("raises", [True, False])
-@pytest.mark.parametrize(
-    "cls", [pytest.param(cls, marks=COUNTS if cls is KernelPerceptron else ()) for cls in ONLINE_WITH_KERNEL]
-)
+@pytest.mark.parametrize("cls", ONLINE_WITH_KERNEL)
 def test_a_kernel_that_fails_on_one_example_leaves_the_machine_as_it_was(cls, raises):
     X, y = data(cls)
     machine = learn_each(new(cls, kernel=Custom(Refusing(1e5, raises))), X, y)

@@ -14,7 +14,6 @@ from pairwise import pairwise
 from sklearn.base import is_regressor
 
 from onkel import SVC, SVR, KernelPerceptron, NormaOneClass, NormaRegressor, PassiveAggressiveClassifier, Perceptron
-from onkel.estimators.input import DataInput
 from onkel.kernels import RBF, Chi2, Precomputed
 
 rng = np.random.default_rng(0)
@@ -151,7 +150,7 @@ def made(name):
 
 def both_ways(monkeypatch, name, call):
     light = outcome(made(name), call)
-    monkeypatch.setattr(DataInput, "_is_plain", lambda self, X: False)
+    monkeypatch.setattr("onkel.estimators.input._is_plain", lambda *given: False)
     monkeypatch.setattr("onkel.estimators.online.are_labels", lambda y: False)
     return light, outcome(made(name), call)
 

@@ -25,7 +25,7 @@ def learner_named(name):
 def test_every_learner_keeps_the_contract(name):
     learner = learner_named(name)
     assert isinstance(learner, Learner)
-    assert (learner.n_outputs, learner.rounds) == (1, 30)
+    assert (learner.n_outputs, learner.n_seen, learner.next_row_id) == (1, 30, 30)
 
 
 @pytest.mark.parametrize("name", ONLINE)

@@ -76,9 +76,9 @@ def test_a_model_is_frozen_and_equal_to_that_of_the_same_fit(hypothesis):
     X, y = rings()
     first, second = (KernelPerceptron(hypothesis=hypothesis, random_state=0).fit(X, y) for _ in "ab")
     model = first.model_
-    assert type(model) is (Vote if hypothesis == "voted" else Expansion)
+    assert type(model.scorer) is (Vote if hypothesis == "voted" else Expansion)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        model.kernel = Linear()
+        model.scorer.kernel = Linear()
     assert model == second.model_
     assert model != KernelPerceptron(hypothesis=hypothesis, random_state=0).fit(X + 0.01, y).model_
     np.testing.assert_allclose(model.scores(X)[:, 0], first.decision_function(X), rtol=1e-12)
@@ -88,8 +88,8 @@ def test_a_model_is_frozen_and_equal_to_that_of_the_same_fit(hypothesis):
 def test_models_are_equal_by_all_that_they_hold(convert):
     X, y = rings()
     rows = convert(X)
-    model = KernelPerceptron(gamma=1.0, random_state=0).fit(rows, y).model_
-    other = KernelPerceptron(gamma=1.0, random_state=0).fit(convert(X + 0.01), y).model_
+    model = KernelPerceptron(gamma=1.0, random_state=0).fit(rows, y).model_.scorer
+    other = KernelPerceptron(gamma=1.0, random_state=0).fit(convert(X + 0.01), y).model_.scorer
     assert dataclasses.replace(model) == model
     assert len(other.rows) == len(model.rows)
     for change in (

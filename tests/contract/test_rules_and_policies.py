@@ -1,4 +1,4 @@
-"""Every update rule with every budget policy: the same in the core and in Python."""
+"""Every update rule with every budget policy: the compiled core and its twin in Python, and rules of one's own."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import itertools
 import numpy as np
 import pytest
 
+from onkel._core import _native
 from onkel.kernels import RBF, Linear, prepare
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import BudgetedLearner
+from onkel.learners.policies import RECORD
 from onkel.learners.rules import Regularised, Rule
-
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 NORMA = Regularised(0.3, 0.05, None, "constant", True)
 MOVING = Regularised(0.3, 0.05, 0.4, "sqrt", False)
 # A new rule or policy is one line here.
 RULES = {
-    "perceptron": (Rule(rules.perceptron), None),
-    "PA": (Rule(rules.pa), None),
-    "PA-I": (Rule(rules.pa1, (0.4,)), None),
-    "PA-II": (Rule(rules.pa2, (0.4,)), None),
-    "PA regression": (Rule(rules.pa_regression, (0.1,), signs=False), None),
-    "PA-I regression": (Rule(rules.pa1_regression, (0.1, 0.4), signs=False), None),
-    "PA-II regression": (Rule(rules.pa2_regression, (0.1, 0.4), signs=False), None),
-    "NORMA": (Rule(rules.soft_margin), NORMA),
-    "NORMA, nu": (Rule(rules.soft_margin), MOVING),
-    "NORMA, epsilon": (Rule(rules.epsilon_insensitive, signs=False), NORMA),
-    "NORMA, epsilon and nu": (Rule(rules.epsilon_insensitive, signs=False), MOVING),
-    "NORMA, squared": (Rule(rules.squared, signs=False), NORMA),
-    "NORMA, huber": (Rule(rules.huber, signs=False), NORMA),
-    "NORMA, novelty": (Rule(rules.novelty, signs=False), MOVING),
+    "perceptron": (rules.perceptron, None),
+    "PA": (rules.pa, None),
+    "PA-I": (rules.pa1.with_params(C=0.4), None),
+    "PA-II": (rules.pa2.with_params(C=0.4), None),
+    "PA regression": (rules.pa_regression.with_params(epsilon=0.1), None),
+    "PA-I regression": (rules.pa1_regression.with_params(epsilon=0.1, C=0.4), None),
+    "PA-II regression": (rules.pa2_regression.with_params(epsilon=0.1, C=0.4), None),
+    "NORMA": (rules.soft_margin, NORMA),
+    "NORMA, nu": (rules.soft_margin, MOVING),
+    "NORMA, epsilon": (rules.epsilon_insensitive, NORMA),
+    "NORMA, epsilon and nu": (rules.epsilon_insensitive, MOVING),
+    "NORMA, squared": (rules.squared, NORMA),
+    "NORMA, huber": (rules.huber, NORMA),
+    "NORMA, novelty": (rules.novelty, MOVING),
 }
 POLICIES = {
     "grow": policies.Grow(),
@@ -66,7 +66,6 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(90, 3)), rng.choice([0.5, 1.0, 2.0], 90)
     y = rng.choice([-1.0, 1.0], (90, n_outputs)) if RULES[rule][0].signs else rng.normal(size=(90, n_outputs))
-    y[:10, -1] = np.nan  # a machine that does not look yet
     native, python = (learner_of(RULES[rule], POLICIES[policy], n_outputs, native=native) for native in (True, False))
     rows = prepare(RBF(gamma=0.5), X)
     for part in (slice(0, 40), slice(40, 41), slice(41, 80)):
@@ -78,13 +77,16 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
     for i in range(80, 90):
         for one in (native, python):
             one.learn_one(rows[i : i + 1], y[i : i + 1], i)
-    assert native.counts.tolist() == python.counts.tolist()
-    assert native.counts[1] > 7
+    assert (native.n_seen, native.n_mistakes, native.n_updates) == (90, python.n_mistakes, python.n_updates)
+    assert native.n_updates > 7
+    assert native.next_row_id == python.next_row_id == 90
     (_, coef, numbers), (_, other_coef, other_numbers) = native.support(), python.support()
     np.testing.assert_array_equal(numbers, other_numbers)
     np.testing.assert_allclose(coef, other_coef, rtol=1e-12, atol=1e-12)
-    for name in ("margin", "offset", "scalars"):
+    for name in ("margin", "offset"):
         np.testing.assert_allclose(getattr(native, name), getattr(python, name), rtol=1e-12, atol=1e-12)
+    for name in RECORD.names:
+        np.testing.assert_allclose(native.record[name], python.record[name], rtol=1e-12, atol=1e-12)
     entries, others = native.ledger.entries, python.ledger.entries
     for name in ("round", "row", "class"):
         np.testing.assert_array_equal(entries[name], others[name])
@@ -96,17 +98,23 @@ def test_a_first_mistake_on_a_row_of_zeros_is_the_same_in_the_core_and_in_python
     rows = prepare(Linear(), np.zeros((1, 3)))  # k(x, x) = 0, and ‖f‖ stays 0
     found = []
     for native in (True, False):
-        learner = BudgetedLearner(Linear(), 1, Rule(rules.perceptron), POLICIES[policy], seed=3)
+        learner = BudgetedLearner(Linear(), 1, rules.perceptron, POLICIES[policy], seed=3)
         learner._settings = learner._settings if native else None
         learner.learn(rows, np.ones((1, 1)), np.ones(1), np.arange(1))
-        found.append((learner.scalars.tolist(), learner.support()[1].tolist()))
+        found.append((learner.record.tolist(), learner.support()[1].tolist()))
     assert found[0] == found[1]
 
 
 def test_every_rule_and_policy_of_the_core_is_in_these_tables():
-    assert {rule.step for rule, _ in RULES.values()} == set(rules.NATIVE)
-    classes = [cls for cls in vars(policies).values() if isinstance(cls, type) and issubclass(cls, policies.Policy)]
-    assert {type(policy) for policy in POLICIES.values()} == {cls for cls in classes if cls.code is not None}
+    assert {rule.name for rule, _ in RULES.values()} == {rule.name for rule in rules.NATIVE}
+    assert {type(policy) for policy in POLICIES.values()} == set(policies.NATIVE)
+
+
+def test_the_core_declares_the_same_rules_policies_and_fields_as_python():
+    declared = {rule.name: (rule.signs, rule.regularised, rule.widens) for rule in rules.NATIVE}
+    assert _native.budget_rules() == declared
+    assert _native.budget_policies() == {policy.__name__: policy.needs_gram for policy in policies.NATIVE}
+    assert _native.budget_record() == {name: field[1] for name, field in RECORD.fields.items()}
 
 
 def test_a_rule_and_a_policy_of_ones_own_run_in_python():
@@ -128,7 +136,7 @@ def test_a_rule_and_a_policy_of_ones_own_run_in_python():
     _, coef, kept = learner.support()
     assert kept.tolist() == [0, 1, 5]
     assert coef[:, 0].tolist() == [0.5, -0.5, -0.5]
-    assert learner.counts.tolist() == [6, 6]
+    assert (learner.n_mistakes, learner.n_updates) == (6, 6)
     one = BudgetedLearner(Linear(), 1, Rule(timid), Newest(3))
     for i in range(6):
         one.learn_one(prepare(Linear(), X)[i : i + 1], y[i : i + 1], i)

@@ -109,15 +109,15 @@ def test_a_snapshot_is_frozen_and_does_not_change_while_the_estimator_goes_on(cl
     X, y = data(cls)
     machine = learn_each(new(cls).partial_fit(X[:30], part(y, slice(30))), X[30:], y)
     taken = machine.snapshot()
-    assert taken.kind == cls.__name__
-    assert dict(taken.params) == machine.get_params(deep=False)
+    assert taken.kind == f"estimator/{cls.__name__}"
+    assert taken.settings["params"].keys() == machine.get_params(deep=False).keys()
     frozen = {name: array.tolist() for name, array in taken.arrays.items()}
     assert len(frozen) > 0
     for array in taken.arrays.values():
         assert not array.flags.writeable
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
-    for change in (lambda: setattr(taken, "kind", "other"), lambda: taken.params.update(a=1)):
+    for change in (lambda: setattr(taken, "kind", "other"), lambda: taken.settings.update(a=1)):
         with pytest.raises((dataclasses.FrozenInstanceError, AttributeError)):
             change()
     then = shown(machine, X)

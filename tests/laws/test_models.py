@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from strategies import draw_points, kernels, seeds
 
 from onkel import SVC, SVR, KernelPerceptron, OneClassSVM
+from onkel._core.transaction import Transaction
 from onkel.kernels import RBF, Custom, Linear, Precomputed, prepare
 from onkel.kernels.rows import GramRows, ObjectRows
 from onkel.kernels.vectors import GrowingRows, VectorRows
@@ -326,7 +327,8 @@ def gram(block, columns, diagonal):
 
 def growing():
     rows = GrowingRows(3, np.dtype(np.float64), 100)
-    rows.append(VectorRows(X))
+    with Transaction() as change:
+        rows.append(VectorRows(X), change)
     return rows
 
 

@@ -18,8 +18,9 @@ from onkel import Projectron
 from onkel._core import _native, aligned, simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, prepare
 from onkel.learners import projecting
-from onkel.learners.projecting import DEFERRED, NO_LIMIT, NO_UPDATE, UNDECIDED, ProjectingLearner
-from onkel.learners.screening import Inverse
+from onkel.learners.ledger import LEDGER
+from onkel.learners.projecting import NO_LIMIT, ProjectingLearner
+from onkel.learners.screening import DEFERRED, NO_UPDATE, UNDECIDED, Inverse
 
 UNIT = 2.0**-24  # of rounding in single precision
 every_target = pytest.mark.parametrize("target", simd_targets())
@@ -44,18 +45,32 @@ def doubt_of(inverse, k):
     return inverse.norm * (16 + m // 16 + 8) * UNIT * np.linalg.norm(k)
 
 
-def screened(settings, L, inverse, k, kxx, B, y, dtype=np.float64, deferred=None, error_bound=None, by="projection"):
-    """The verdict, the scores, the steps and the counts."""
+def record_of(size, beta_error=0.0, alpha_error=0.0):
+    """The numbers of a learner that has seen nothing, with errors that deferred steps may have left."""
+    record = _native.ProjectronRecord()
+    record.size, record.beta_error, record.alpha_error = size, beta_error, alpha_error
+    return record
+
+
+def screened(settings, L, inverse, k, kxx, B, y, dtype=np.float64, deferred=None, record=None, by="projection"):
+    """The verdict, the scores, the steps and the record; the ledger and the record agree on them."""
     room, c = len(L), len(B)
     K, all_B = np.zeros((1, room), dtype=dtype), np.zeros((c, room))
     K[0, : len(k)], all_B[:, : len(k)] = k, B
-    F, steps, counts = np.empty((1, c)), np.empty((1, c)), np.zeros(2, dtype=np.int64)
-    error_bound = np.zeros(2) if error_bound is None else error_bound
+    F, steps, record = np.empty((1, c)), np.empty((1, c)), record or record_of(len(k))
+    entries, count, seen = np.zeros((1, 4), dtype=np.int64), np.zeros(1, dtype=np.int64), record.n_seen
+    # fmt: off
     screen = _native.screen(
-        *settings, K, len(k), inverse.L_inv, inverse.norm, all_B, deferred, error_bound, F, steps, counts
+        *settings, K, inverse.L_inv, inverse.norm, all_B, deferred, F, steps, record, entries, count
     )
-    outcome = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c))
-    return outcome, F[0], steps[0], counts
+    # fmt: on
+    outcome = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c), 7)
+    assert record.n_seen == seen + (outcome != UNDECIDED)
+    assert record.next_row_id == (8 if record.n_seen else 0)
+    assert count[0] == (outcome == DEFERRED)
+    if outcome == DEFERRED:
+        assert entries.view(LEDGER)[0].tolist() == [(record.n_seen, 7, 0, steps[0, 0])]
+    return outcome, F[0], steps[0], record
 
 
 def projected(settings, L, k, kxx, B, y, dtype=np.float64):
@@ -66,8 +81,8 @@ def projected(settings, L, k, kxx, B, y, dtype=np.float64):
     F, steps, added = np.empty((1, c)), np.empty((1, c)), np.zeros(1, dtype=np.int64)
     # fmt: off
     _native.project_pass(
-        *settings, K, np.array([[kxx]], dtype=dtype), np.empty((1, room)), 0, L.copy(), all_B, np.array([m]),
-        np.asarray(y, dtype=float).reshape(1, c), np.ones(1), F, steps, added, np.zeros(2, dtype=np.int64),
+        *settings, K, np.array([[kxx]], dtype=dtype), np.empty((1, room)), 0, L.copy(), all_B, record_of(m),
+        np.asarray(y, dtype=float).reshape(1, c), np.ones(1), np.zeros(1, dtype=np.int64), F, steps, added,
     )
     # fmt: on
     return F[0], steps[0], bool(added[0])
@@ -105,7 +120,7 @@ def test_an_inverse_that_follows_row_by_row_is_the_one_made_at_once(seed, m, fir
         if size > parts.size:
             parts.follow(L, size)
     np.testing.assert_array_equal(parts.L_inv, whole.L_inv)
-    np.testing.assert_allclose(parts.sq_norms, whole.sq_norms, rtol=1e-13)
+    assert (parts.sq_norm, parts.sq_norm_of_L) == (whole.sq_norm, whole.sq_norm_of_L)
 
 
 # ---------------------------------------------------------------- verdicts
@@ -147,9 +162,8 @@ def test_a_verdict_is_never_wrong(target, dtype, seed, m, c, eta, budget, what, 
     deferred = np.zeros((2, len(L))) if c == 1 else None
     if deferred is not None:
         deferred[1, :m] = B[0]
-    error_bound = np.zeros(2)
     with simd(target):
-        outcome, F, steps, counts = screened(settings, L, inverse, k, kxx, B, y, dtype, deferred, error_bound)
+        outcome, F, steps, record = screened(settings, L, inverse, k, kxx, B, y, dtype, deferred)
         exact, taken, added = projected(settings, L, k, kxx, B, y, dtype)
     if outcome == UNDECIDED:
         return
@@ -157,11 +171,11 @@ def test_a_verdict_is_never_wrong(target, dtype, seed, m, c, eta, budget, what, 
     np.testing.assert_array_equal(steps, taken)
     assert not added
     assert (outcome == DEFERRED) == bool(taken.any())
-    assert counts.tolist() == [np.count_nonzero(taken)] * 2
+    assert record.n_mistakes == record.n_updates == np.count_nonzero(taken)
     if outcome == DEFERRED:
         np.testing.assert_array_equal(deferred[0, :m], steps[0] * k)
-        assert error_bound[0] == pytest.approx(doubt_of(inverse, k), rel=1e-5)
-        assert np.linalg.norm(deferred[1, :m] - (B[0] + steps[0] * z)) <= error_bound[0]
+        assert record.beta_error == pytest.approx(doubt_of(inverse, k), rel=1e-5)
+        assert np.linalg.norm(deferred[1, :m] - (B[0] + steps[0] * z)) <= record.beta_error
 
 
 @every_target
@@ -196,7 +210,7 @@ def test_what_is_behind_counts_as_doubt(target, seed, m, margin):
         distance = error_bound * abs(margin) / np.linalg.norm(z)
         with simd(target):
             outcome, *_ = screened(
-                full, L, inverse, k, kxx, B, [1.0], deferred=deferred.copy(), error_bound=np.array([distance, 0.0])
+                full, L, inverse, k, kxx, B, [1.0], deferred=deferred.copy(), record=record_of(m, distance)
             )
         assert (outcome != UNDECIDED) == clear
         assert not clear or outcome == (NO_UPDATE if margin > 0 else DEFERRED)
@@ -225,27 +239,27 @@ def test_a_verdict_by_the_coefficients_is_never_wrong(target, dtype, seed, m, et
         return
     settings = (eta, {None: NO_LIMIT, "full": m, "room": m + 5}[budget], False, budget is not None)
     alpha, B = on_the_margin(rng, L, k, y * margin)
-    deferred, error_bound = np.zeros((2, len(L))), np.zeros(2)
+    deferred = np.zeros((2, len(L)))
     deferred[1, :m] = alpha
     with simd(target):
-        found = screened(settings, L, inverse, k, kxx, B[None], [y], dtype, deferred, error_bound, by="coefficients")
+        found = screened(settings, L, inverse, k, kxx, B[None], [y], dtype, deferred, by="coefficients")
         exact, taken, added = projected(settings, L, k, kxx, B[None], [y], dtype)
-    outcome, F, steps, counts = found
+    outcome, F, steps, record = found
     assert abs(margin) < 1e-6 or outcome != UNDECIDED or budget != "full"  # there is no doubt without a reason
     if outcome == UNDECIDED:
         np.testing.assert_array_equal(deferred, [0 * deferred[0], np.pad(alpha, (0, len(L) - m))])
-        assert not counts.any()
+        assert record.n_mistakes == record.n_updates == record.n_seen == 0
         return
     np.testing.assert_allclose(F, exact, atol=1e-9)
     np.testing.assert_array_equal(steps, taken)
     assert not added
     assert (outcome == DEFERRED) == bool(taken.any())
-    assert counts.tolist() == [np.count_nonzero(taken)] * 2
+    assert record.n_mistakes == record.n_updates == np.count_nonzero(taken)
     if outcome == DEFERRED:
         np.testing.assert_array_equal(deferred[0, :m], steps[0] * k)
-        assert error_bound[0] == pytest.approx(doubt_of(inverse, k), rel=1e-5)
+        assert record.beta_error == pytest.approx(doubt_of(inverse, k), rel=1e-5)
         length = np.linalg.norm(np.linalg.solve(L[:m, :m], k))
-        assert error_bound[1] == pytest.approx((m // 4 + 16) * UNIT * inverse.norm * length, rel=1e-3)
+        assert record.alpha_error == pytest.approx((m // 4 + 16) * UNIT * inverse.norm * length, rel=1e-3)
 
 
 @every_target
@@ -259,7 +273,7 @@ def test_scores_by_coefficients_are_as_near_as_they_say(target, seed, m, count):
     inverse = Inverse()
     inverse.follow(L, m)
     assert inverse.is_usable_for_alpha
-    deferred, error_bound, alpha = np.zeros((2, m)), np.zeros(2), np.zeros(m)
+    deferred, record, alpha = np.zeros((2, m)), record_of(m), np.zeros(m)
     for i in range(m, m + count):  # every one of them a mistake
         deferred[1] -= 100 * K[:m, i] / (K[:m, i] @ K[:m, i])
         alpha = alpha - 100 * K[:m, i] / (K[:m, i] @ K[:m, i]) + np.linalg.solve(K[:m, :m], K[:m, i])
@@ -274,13 +288,13 @@ def test_scores_by_coefficients_are_as_near_as_they_say(target, seed, m, count):
                 np.zeros((1, m)),
                 [1.0],
                 deferred=deferred,
-                error_bound=error_bound,
+                record=record,
                 by="coefficients",
             )
         assert outcome == DEFERRED
     k = K[:m, m + count :]
     off = np.abs(deferred[1] @ k - alpha @ k)
-    bound = 2 * error_bound[0] + error_bound[1] * np.linalg.norm(k, axis=0)
+    bound = 2 * record.beta_error + record.alpha_error * np.linalg.norm(k, axis=0)
     assert (off <= 0.5 * bound).all()
     assert off.max() >= 1e-6 * bound.max()  # it is a bound, and not a vague one
 
@@ -293,14 +307,15 @@ def test_what_is_behind_counts_as_doubt_of_the_coefficients(target, seed, m, sig
     L, inverse, k, kxx = support_of(rng, m)
     kxx *= 4.0
     alpha, B = on_the_margin(rng, L, k, sign * 0.5)
-    error_bound = np.zeros(2)  # by which the score may be off by 0.5 / share
-    error_bound[which] = 0.5 / share / (2 * np.sqrt(kxx) if which == 0 else np.linalg.norm(k))
+    errors = [0.0, 0.0]  # by which the score may be off by 0.5 / share
+    errors[which] = 0.5 / share / (2 * np.sqrt(kxx) if which == 0 else np.linalg.norm(k))
     deferred = np.zeros((2, len(L)))
     deferred[1, :m] = alpha
     with simd(target):
         full = (0.1, m, False, True)
+        record = record_of(m, *errors)
         outcome, *_ = screened(
-            full, L, inverse, k, kxx, B[None], [1.0], deferred=deferred, error_bound=error_bound, by="coefficients"
+            full, L, inverse, k, kxx, B[None], [1.0], deferred=deferred, record=record, by="coefficients"
         )
     assert outcome == (UNDECIDED if share < 1 else NO_UPDATE if sign > 0 else DEFERRED)
 
@@ -405,32 +420,29 @@ class Watch:
         self.outcomes[outcome] += 1
         return outcome
 
-    def by_projection(self, kxx, y):
-        return self._counted(self.screen.by_projection(kxx, y))
+    def by_projection(self, *example):
+        return self._counted(self.screen.by_projection(*example))
 
-    def by_coefficients(self, kxx, y):
-        return self._counted(self.screen.by_coefficients(kxx, y))
+    def by_coefficients(self, *example):
+        return self._counted(self.screen.by_coefficients(*example))
+
+    def score(self, *row):
+        return self.screen.score(*row)
 
 
-def watched(machine):
-    """How often there will be which verdict."""
-    learner, outcomes = machine._learner, Counter()
-    prepare = learner._prepare
+@pytest.fixture
+def outcomes(monkeypatch):
+    """How often there was which verdict on single examples."""
+    counted, prepare = Counter(), ProjectingLearner._prepare
 
-    def watch(*args):
-        screen = prepare(*args)
+    def watch(learner, *args):
+        screen = prepare(learner, *args)
         if screen is not None:
-            screen = learner._screen = Watch(screen, outcomes)
+            screen = learner._screen = Watch(screen, counted)
         return screen
 
-    learner._prepare = watch
-    return outcomes
-
-
-def unwatched(machine):
-    del machine._learner._prepare
-    machine._learner._screen = None
-    return machine
+    monkeypatch.setattr(ProjectingLearner, "_prepare", watch)
+    return counted
 
 
 @judging
@@ -446,18 +458,16 @@ def unwatched(machine):
     ),
     ids=name_of,
 )
-def test_one_by_one_a_learner_is_what_it_is_in_chunks(core, options, kernel, classes, aggressive):
+def test_one_by_one_a_learner_is_what_it_is_in_chunks(outcomes, core, options, kernel, classes, aggressive):
     target, dtype = core
     X, y = stream(1, classes=classes, dtype=dtype)
     options = options | {"aggressive": aggressive}
     with simd(target):
         chunked = feed(Projectron(kernel, **options), X, y, 64, classes=range(classes))
         single = Projectron(kernel, **options).partial_fit(X[:1], y[:1], classes=range(classes))
-        outcomes = watched(single)
         for x, label in zip(X[1:], y[1:], strict=True):
             single.learn_one(x, label)
-    single = unwatched(single)
-    assert (single.n_mistakes_, single._learner.counts[1]) == (chunked.n_mistakes_, chunked._learner.counts[1])
+    assert (single.n_mistakes_, single.n_updates_) == (chunked.n_mistakes_, chunked.n_updates_)
     ledgers = [one._learner.ledger.entries for one in (single, chunked)]
     for column in ("round", "row"):
         np.testing.assert_array_equal(ledgers[0][column], ledgers[1][column])
@@ -473,12 +483,12 @@ def test_one_by_one_a_learner_is_what_it_is_in_chunks(core, options, kernel, cla
 
 
 @either
-def test_judging_begins_where_the_support_is_large_enough(aggressive):
+def test_judging_begins_where_the_support_is_large_enough(outcomes, aggressive):
     X, y = stream(6, n=1500)
     options = {"budget": 200, "eta": 0.3, "aggressive": aggressive}
     chunked = feed(Projectron(RBF(gamma=1.0), **options), X, y, 64, classes=[0, 1])
     single = Projectron(RBF(gamma=1.0), **options).partial_fit(X[:1], y[:1], classes=[0, 1])
-    outcomes, sizes = watched(single), []
+    sizes = []
     for x, label in zip(X[1:], y[1:], strict=True):
         before = outcomes.total()
         single.learn_one(x, label)
@@ -542,11 +552,10 @@ def test_where_single_precision_does_not_serve_nothing_changes(kernel, scale, ag
 
 @judging
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.01), Custom(RBF(gamma=0.3))], ids=["rbf", "custom"])
-def test_coefficients_are_judged_by_only_where_lengths_are_lengths(kernel):
+def test_coefficients_are_judged_by_only_where_lengths_are_lengths(outcomes, kernel):
     # a support that is not well conditioned, and what may be no kernel
     X, y = stream(7, n=300)
     machine = Projectron(kernel, budget=30, eta=0.0).partial_fit(X[:1], y[:1], classes=[0, 1])
-    outcomes = watched(machine)
     for x, label in zip(X[1:], y[1:], strict=True):
         machine.learn_one(x, label)
     assert len(machine._learner) == 30
@@ -557,7 +566,7 @@ def test_coefficients_are_judged_by_only_where_lengths_are_lengths(kernel):
 
 
 def waits(machine):
-    return machine._learner.error_bound[0] > 0
+    return machine._learner.record.beta_error > 0
 
 
 def learner_that_waits(aggressive, seed=4):
@@ -616,8 +625,8 @@ def test_a_score_whose_sign_is_in_doubt_is_taken_exactly():
     rough, exact = learner.scores(row)[0], machine.decision_function(X[:1])
     np.testing.assert_array_equal(learner._one.K, room)  # which is for learning: threads may predict at once
     assert 0 < abs(rough[0] - exact[0]) < 1e-5
-    learner._alpha, learner.model = None, None
-    learner.error_bound[0] = 1e3
+    learner._alpha = None
+    learner.record.beta_error = 1e3
     np.testing.assert_allclose(learner.scores(row)[0], exact, rtol=1e-12)
 
 

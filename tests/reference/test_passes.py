@@ -11,6 +11,7 @@ from strategies import as_csr, seeds
 
 from onkel._core import _native, simd, simd_targets
 from onkel.kernels import Linear
+from onkel.learners.ledger import LEDGER
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -46,19 +47,25 @@ def test_the_pass_decides_like_its_twin_and_asks_for_the_rows_it_needs(dtype, se
 @given(seed=seeds, bias=st.booleans(), eta=st.sampled_from([1.0, 0.5]), sparse=st.booleans())
 def test_the_primal_pass_is_v_and_its_moments_kept_by_hand(dtype, seed, bias, eta, sparse):
     X, _, Y, w = problem(seed, dtype)
-    V, M, steps = np.zeros((2, 4)), np.zeros((2, 4)), np.empty(Y.shape)
+    Y, row_ids = np.where(Y > 0, 1.0, -1.0), np.arange(5, 35)
+    V, M, F = np.zeros((2, 4)), np.zeros((2, 4)), np.empty(Y.shape)
     csr = as_csr(X, np.int64)
     rows = (csr.data, csr.indptr, csr.indices.astype(np.int32)) if sparse else (X.ravel(), None, None)
-    _native.primal_pass(*rows, Y, w, eta, bias, 11, V, M, steps)
-    v, m = np.zeros((2, 4)), np.zeros((2, 4))
+    counts, ledger, n_entries = np.array([10, 0]), np.empty(60, dtype=LEDGER), np.zeros(1, dtype=np.int64)
+    state = (V, M, counts.view(np.uint8), ledger.view(np.int64).reshape(-1, 4), n_entries)
+    _native.primal_pass(*rows, Y, w, row_ids, eta, bias, *state, F)
+    v, m, entries = np.zeros((2, 4)), np.zeros((2, 4)), []
     for i, x in enumerate(X.astype(float)):
         row = np.append(x, 1.0 if bias else 0.0)
         for o in range(2):
-            erred = Y[i, o] != 0 and Y[i, o] * (v[o, :3] @ x + v[o, 3]) <= 0
-            step = eta * w[i] * Y[i, o] if erred else 0.0
-            assert steps[i, o] == step
-            v[o] += step * row
-            m[o] += (11 + i) * step * row
+            assert F[i, o] == v[o, :3] @ x + v[o, 3]  # sums of small whole numbers and halves: exact
+            if Y[i, o] * F[i, o] <= 0:
+                step = eta * w[i] * Y[i, o]
+                entries.append((11 + i, 5 + i, o, step))
+                v[o] += step * row
+                m[o] += (11 + i) * step * row
+    assert ledger[: n_entries[0]].tolist() == entries
+    assert counts.tolist() == [40, 35]
     np.testing.assert_allclose(V, v, atol=1e-12)
     np.testing.assert_allclose(M, m, atol=1e-9)
 
@@ -120,18 +127,23 @@ def test_triangular_systems_are_solved(target, m):
     for known in {0, m // 2, m}:  # one row alone, from any component on; nobody looks at it, so nothing is learned
         z, F, nobody = np.full((1, m + 3), np.nan), np.empty((1, 2)), np.full((1, 2), np.nan)
         z[0, :known] = Z[0, :known]
-        size, one, counts = np.array([m]), np.ones((1, 1), dtype=np.float32), np.zeros(2, dtype=np.int64)
-        left = (nobody, np.ones(1), F, np.empty((1, 2)), np.empty(1, dtype=np.int64), counts)
+        record, one = _native.ProjectronRecord(), np.ones((1, 1), dtype=np.float32)
+        record.size = m
+        left = (nobody, np.ones(1), np.zeros(1, dtype=np.int64), F, np.empty((1, 2)), np.empty(1, dtype=np.int64))
         with simd(target):
-            assert not _native.project_pass(0.0, m, False, True, K[:1].copy(), one, z, known, L, B, size, *left)
+            assert not _native.project_pass(0.0, m, False, True, K[:1].copy(), one, z, known, L, B, record, *left)
         np.testing.assert_allclose(z[:, :m], Z[:1, :m], rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(F[0], B[:, :m] @ Z[0, :m], atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_row_is_right_where_every_machine_that_looks_has_its_sign(dtype):
-    k, F = np.array([[1.0, 2.0, 99.0]], dtype=dtype), np.empty((1, 3))
-    A = np.array([[1.0, 1.0], [1.0, -1.0], [2.0, -1.0]])
+def test_a_row_is_right_where_every_output_that_looks_has_its_sign(dtype):
+    k = np.array([[1.0, 2.0, 99.0]], dtype=dtype)
+    A = np.array([[1.0, 1.0], [1.0, -1.0], [2.0, -1.0]])  # scores 3, −1 and 0, which is wrong for either sign
+    record = _native.ProjectronRecord()
+    record.size = 2
+    exact = _native.exact(k, A, record)
     for y, right in (((1, -1, np.nan), True), ((1, -1, 1), False), ((1, 1, np.nan), False), ((-1, -1, np.nan), False)):
-        assert _native.all_right(k, A, np.array([y], dtype=float), F) is right
-        assert F.tolist() == [[3.0, -1.0, 0.0]]  # a score of 0 is wrong for either sign
+        before = record.n_seen
+        assert exact.all_right(np.array([y], dtype=float), 7) is right
+        assert record.n_seen == before + right  # an example that is right is learned: there is nothing to change

@@ -126,6 +126,7 @@ def test_every_learner_gives_back_what_it_takes(name):
     chunks = list(drifting(40_000, turns=1.0, noise=0.05, random_state=0).chunks(1000))
     for X, y in chunks[:20]:
         machine.partial_fit(X, y, classes=[0, 1])
+    assert np.isfinite(machine.dual_coef_).all()
     own = evaluate.memory(machine)
     tracemalloc.start()  # counts what Python and NumPy allocate from here on, and have not given back
     try:

@@ -1,8 +1,8 @@
 """The compiled core: its codes, the choice of the SIMD target, the number of threads, and aligned memory.
 
 The functions of the core are in the extension module `_native` (its signatures are in _native.pyi). They take
-contiguous arrays and numbers, and write results to arrays of the caller. They check dtypes and numbers of dimensions,
-but not sizes: the caller guarantees that its arrays fit each other (cpp/bind/module.cpp).
+contiguous arrays and numbers, and write results to arrays of the caller. A wrong dtype or number of dimensions is a
+TypeError; arrays that do not fit each other, and indices out of range, are a ValueError (cpp/bind/check.h).
 
 Two environment variables are read here and nowhere else:
 

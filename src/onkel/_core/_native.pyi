@@ -1,6 +1,7 @@
 # The functions of the compiled core. The headers in cpp/ that the comments name say what their arguments mean.
 # Rows and kernel values are float32 or float64, all those of one call of the same dtype.
 from collections.abc import Sequence
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -8,6 +9,14 @@ from numpy.typing import NDArray
 def simd_targets() -> list[str]: ...
 def simd_target() -> str: ...
 def select_simd(name: str) -> bool: ...
+
+# Changes that take effect together or not at all, for onkel._core.transaction
+def commit(
+    attributes: list[tuple[dict[str, Any], dict[str, Any]]],
+    copies: list[tuple[NDArray, NDArray, NDArray]],
+    packs: list[tuple[NDArray, NDArray, NDArray]],
+) -> None: ...
+def replace_all(target: dict[str, Any], source: dict[str, Any]) -> None: ...
 
 # Products. The right-hand side: a kernel (op, map and params) and packed rows, bound once for many products:
 # cpp/product/types.h. `values` computes the kernel values of one dense row; `replace` updates the right-hand side after
@@ -96,12 +105,15 @@ def primal_pass(
     indices: NDArray | None,
     y: NDArray,
     w: NDArray,
+    row_ids: NDArray,
     eta: float,
     bias: bool,
-    first_round: int,
     V: NDArray,
     moments: NDArray,
-    steps: NDArray,
+    counts: NDArray,
+    entries: NDArray,
+    n_entries: NDArray,
+    F: NDArray,
 ) -> None: ...
 def add_columns(columns: NDArray, which: NDArray, A: NDArray, F: NDArray, threads: int) -> None: ...
 def vote(
@@ -115,18 +127,24 @@ def vote(
     out: NDArray,
 ) -> None: ...
 
-# A learner with a budget, bound to the arrays of a chunk for many passes: cpp/learn/budget.h
-class Budget32:
-    def learn(self, y: NDArray, w: NDArray, t: int) -> int: ...
+# A learner with a budget: cpp/learn/budget.h. `rule` and `policy` are names of its tables, `record` the bytes of
+# onkel.learners.policies.RECORD.
+class BudgetSettings: ...
 
-class Budget64(Budget32): ...
-
-def budget(
-    rule: int,
-    policy: int,
-    settings: Sequence[float],
+def budget_settings(
+    rule: str,
+    policy: str,
+    budget: int | None,
+    C: float,
+    epsilon: float,
+    eta: float,
+    lam: float,
+    nu: float,
     root_schedule: bool,
     intercept: bool,
+) -> BudgetSettings: ...
+def budget_pass(
+    settings: BudgetSettings,
     K: NDArray,
     K_chunk: NDArray,
     K_slots: NDArray | None,
@@ -135,15 +153,47 @@ def budget(
     row_in_slot: NDArray,
     base: NDArray | None,
     sq_norms: NDArray,
-    scalars: NDArray,
-    places: NDArray,
-    random: NDArray,
     margin: NDArray,
     offset: NDArray,
+    record: NDArray,
+    y: NDArray,
+    w: NDArray,
     F: NDArray,
     steps: NDArray,
-    counts: NDArray,
-) -> Budget32: ...
+) -> None: ...
+
+# The same for single examples, bound to all arrays of the learner, its slots and its ledger. `learn` returns False if
+# it cannot learn from the example, and has then changed nothing.
+class BudgetOne32:
+    def learn(self, x: NDArray, y: NDArray, kxx: float, row_id: int, longer: NDArray | None) -> bool: ...
+
+class BudgetOne64(BudgetOne32): ...
+
+def budget_one(
+    settings: BudgetSettings,
+    K: NDArray,
+    K_slots: NDArray | None,
+    coef: NDArray,
+    k_ss: NDArray,
+    sq_norms: NDArray,
+    margin: NDArray,
+    offset: NDArray,
+    record: NDArray,
+    slot_row_ids: NDArray,
+    entered: NDArray,
+    room: NDArray,
+    norms: NDArray,
+    panels: NDArray,
+    rows: dict[str, Any],
+    kept: dict[Any, Any],
+    ledger_room: NDArray,
+    ledger_count: NDArray,
+) -> BudgetOne32: ...
+
+# What the core has, for tests: name → (signs, regularised, widens); name → needs_gram; field → offset
+def budget_rules() -> dict[str, tuple[bool, bool, bool]]: ...
+def budget_policies() -> dict[str, bool]: ...
+def budget_record() -> dict[str, int]: ...
 
 # Sequential minimal optimization on one block of variables; returns its steps and its last gap: cpp/learn/smo.h
 def smo(
@@ -158,14 +208,31 @@ def smo(
     most: int,
 ) -> tuple[int, float]: ...
 
-# The Projectron: cpp/learn/projectron.h (all_right: whether no output errs on a single example)
+# The Projectron: cpp/learn/projectron.h
+class ProjectronRecord:
+    n_seen: int
+    n_mistakes: int
+    n_updates: int
+    next_row_id: int
+    size: int
+    beta_error: float
+    alpha_error: float
+    def copy(self) -> ProjectronRecord: ...
+
 def project_rows(L: NDArray, size: int, K: NDArray, Z: NDArray, threads: int) -> None: ...
-def all_right(K: NDArray, A: NDArray, y: NDArray, F: NDArray) -> bool: ...
+
+# Single examples by their exact scores
+class Exact32:
+    def all_right(self, y: NDArray, row_id: int) -> bool: ...
+
+class Exact64(Exact32): ...
+
+def exact(K: NDArray, A: NDArray, record: ProjectronRecord) -> Exact32: ...
 
 # Screening of single examples for the Projectron, in single precision: cpp/learn/screen.h
 class Screen32:
-    def by_projection(self, kxx: float, y: NDArray) -> int: ...
-    def by_coefficients(self, kxx: float, y: NDArray) -> int: ...
+    def by_projection(self, kxx: float, y: NDArray, row_id: int) -> int: ...
+    def by_coefficients(self, kxx: float, y: NDArray, row_id: int) -> int: ...
     def score(self, K: NDArray, kxx: float) -> float: ...
 
 class Screen64(Screen32): ...
@@ -176,18 +243,20 @@ def screen(
     aggressive: bool,
     kol: bool,
     K: NDArray,
-    size: int,
     L_inv: NDArray,
     norm: float,
     beta: NDArray,
     deferred: NDArray | None,
-    error_bound: NDArray,
     F: NDArray,
     steps: NDArray,
-    counts: NDArray,
+    record: ProjectronRecord,
+    entries: NDArray,
+    n_entries: NDArray,
 ) -> Screen32: ...
 def apply_deferred(L: NDArray, size: int, deferred: NDArray, beta: NDArray) -> None: ...
-def invert_rows(L: NDArray, first: int, last: int, L_inv: NDArray, sq_norms: NDArray) -> None: ...
+def invert_rows(
+    L: NDArray, first: int, last: int, L_inv: NDArray, sq_norm: float, sq_norm_of_L: float
+) -> tuple[float, float]: ...
 
 # The pass of the Projectron over a chunk, and its coefficients: cpp/learn/projectron.h
 def project_pass(
@@ -201,23 +270,62 @@ def project_pass(
     known: int,
     L: NDArray,
     beta: NDArray,
-    size: NDArray,
+    record: ProjectronRecord,
     y: NDArray,
     w: NDArray,
+    row_ids: NDArray,
     F: NDArray,
     steps: NDArray,
     added: NDArray,
-    counts: NDArray,
 ) -> bool: ...
 def coefficients(L: NDArray, beta: NDArray, A: NDArray) -> None: ...
 
-# LASVM: cpp/learn/lasvm.h. The first arguments of all three functions are its state: tau, rows, held, place, area,
-# kept, sizes, values, marks, zeros, ends, level, tally, K_chunk, log (cpp/bind/svm.cpp lists the fields of each array).
-# Then come, for lasvm_pass: y, C, row_ids, at, position, F, steps, counts, work
-def lasvm_pass(*args: NDArray | float) -> int: ...
+# LASVM: cpp/learn/lasvm.h has the arrays and records, onkel.learners.lasvm_solution and kernel_cache those of Python.
+# Records (counters, outputs, slots, places, taken, position) are passed as their bytes.
+class LasvmSolution:
+    def assign(self, other: LasvmSolution) -> None: ...
 
-# for lasvm_finish: position, work
-def lasvm_finish(*args: NDArray | float) -> int: ...
+def lasvm_solution(
+    counters: NDArray,
+    outputs: NDArray,
+    slots: NDArray,
+    freed: NDArray,
+    alpha: NDArray,
+    gradient: NDArray,
+    can_grow: NDArray,
+    can_shrink: NDArray,
+    sign: NDArray,
+    listed: NDArray,
+    zeros: NDArray,
+) -> LasvmSolution: ...
 
-# for lasvm_end_chunk: places, threads
-def lasvm_end_chunk(*args: NDArray | float) -> None: ...
+# A solution, kernel rows and a chunk, bound once for all passes over it. `process` and `finish` return the slot whose
+# kernel row is missing, or -1, after about `work` entries of gradients.
+class Lasvm32:
+    def process(
+        self,
+        targets: NDArray,
+        box: NDArray,
+        row_ids: NDArray,
+        kept_in: NDArray,
+        scores: NDArray,
+        steps: NDArray,
+        work: int,
+    ) -> int: ...
+    def finish(self, work: int) -> int: ...
+    def end_chunk(self, open: int, threads: int) -> None: ...
+
+class Lasvm64(Lasvm32): ...
+
+def lasvm(
+    solution: LasvmSolution,
+    tol: float,
+    rows: NDArray,
+    places: NDArray,
+    place_of: NDArray,
+    area: int,
+    clock: NDArray,
+    K_chunk: NDArray,
+    taken: NDArray,
+    position: NDArray,
+) -> Lasvm32: ...

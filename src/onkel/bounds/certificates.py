@@ -282,7 +282,7 @@ def certify_budgeted_fit(
     *,
     mistakes: int,
     rows: Rows,
-    targets: NDArray[np.int8],
+    targets: Floats,
     weights: Floats,
     row_ids: NDArray[np.int64],
     radius_sq: float,

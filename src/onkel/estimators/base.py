@@ -1,52 +1,110 @@
-"""What all estimators share: parameters of a kernel, the undoing of a failed call, and a warning."""
+"""The base of all estimators: parameters, the kernel that they name, tags, and the undoing of a refused call."""
 
 from __future__ import annotations
 
 import contextlib
+from abc import ABC
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from onkel._core.transaction import restore
 from onkel.bounds.equal_rows import conflicts
 from onkel.errors import ParameterError, warn
-from onkel.kernels import Kernel
+from onkel.kernels import Kernel, Linear
+from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 
-__all__ = ["Estimator", "KernelParams", "undo_on_error", "warn_of_conflicts"]
+__all__ = ["Estimator", "set_params", "undo_on_error", "warn_of_conflicts"]
 
 
-class KernelParams:
-    """Makes ``set_params(kernel__gamma=2.0)`` work: kernels are frozen, so it replaces the kernel by a new one.
+def set_params(self: Any, **params: Any) -> Any:
+    """Sets parameters of the estimator and, as ``kernel__<name>``, of its kernel.
 
-    A mixin that must come before BaseEstimator in the list of bases. BaseEstimator's `get_params` already lists
-    ``kernel__gamma``.
+    Kernels are frozen, so ``kernel__gamma=2.0`` replaces the kernel by a new one; if the same call also sets the
+    kernel, it applies to that one. On an error nothing is set. Returns the estimator.
+    """
+    changes: dict[str, dict[str, Any]] = {}
+    for key in [key for key in params if "__" in key]:
+        name, _, rest = key.partition("__")
+        part = params.get(name, getattr(self, name, None))
+        if isinstance(part, Kernel):
+            changes.setdefault(name, {})[rest] = params.pop(key)
+        elif hasattr(self, name) and not hasattr(part, "set_params"):
+            raise ParameterError(
+                f"{type(self).__name__}: {key} needs {name} to be a kernel object; it is {part!r}. "
+                f"Set both: set_params({name}=RBF(), {key}=…)."
+            )
+    for name, change in changes.items():
+        params[name] = params.get(name, getattr(self, name)).with_params(**change)
+    BaseEstimator.set_params(self, **params)
+    return self
+
+
+class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
+    """The base of onkel's classifiers, regressors and outlier detectors; not for use by itself.
+
+    Most have the parameters kernel, gamma, degree and coef0; one without the parameter kernel has the linear kernel.
     """
 
-    def set_params(self, **params: Any) -> Self:
-        """Sets parameters of the estimator and, as ``kernel__<name>``, of its kernel.
+    KERNEL_DEFAULTS: ClassVar[dict[str, Any]] = {"gamma": "scale", "degree": 3, "coef0": 1.0}
 
-        If the same call also sets the kernel, ``kernel__<name>`` applies to the new one. On an error nothing is set.
-        Returns the estimator.
-        """
-        changes: dict[str, dict[str, Any]] = {}
-        for key in [key for key in params if "__" in key]:
-            name, _, rest = key.partition("__")
-            part = params.get(name, getattr(self, name, None))
-            if isinstance(part, Kernel):
-                changes.setdefault(name, {})[rest] = params.pop(key)
-            elif hasattr(self, name) and not hasattr(part, "set_params"):
-                raise ParameterError(
-                    f"{type(self).__name__}: {key} needs {name} to be a kernel object; it is {part!r}. "
-                    f"Set both: set_params({name}=RBF(), {key}=…)."
-                )
-        for name, change in changes.items():
-            params[name] = params.get(name, getattr(self, name)).with_params(**change)
-        super().set_params(**params)  # type: ignore[misc]
-        return self
+    @property
+    def _name(self) -> str:
+        """The name of the class, for messages."""
+        return type(self).__name__
+
+    # ---------------------------------------------------------------- parameters
+
+    set_params = set_params
+
+    def _check_params(self) -> None:
+        """Refuses parameters that cannot be used."""
+        if hasattr(self, "kernel"):
+            given = {name: getattr(self, name) for name in self.KERNEL_DEFAULTS}
+            refuse_unused(self.kernel, given, self.KERNEL_DEFAULTS, self._name)
+
+    # ---------------------------------------------------------------- the kernel
+
+    def _named_kernel(self, gamma: float = 1.0) -> Kernel:
+        """The kernel that the parameters name, with this gamma; it says what kind of data the estimator takes."""
+        if not hasattr(self, "kernel"):
+            return Linear()
+        return named_kernel(self.kernel, gamma, self.degree, self.coef0, self._name)
+
+    def _resolved_kernel(self, rows: Rows) -> dict[str, Any]:
+        """`kernel_`, and `gamma_` where it is used, for the first data of a fit."""
+        if isinstance(self.kernel, Kernel):
+            return {"kernel_": self.kernel}
+        gamma = resolve_gamma(self.gamma, rows, self._name)
+        return {"kernel_": self._named_kernel(gamma), "gamma_": gamma}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        takes = self._named_kernel().takes
+        tags.input_tags.pairwise = takes == "gram"
+        tags.input_tags.sparse = takes in ("vectors", "anything")
+        tags.input_tags.two_d_array = takes != "objects"
+        return tags
+
+    # ---------------------------------------------------------------- fitted attributes
+
+    def _unfitted(self) -> dict[str, Any]:
+        """The attributes of the estimator that a new fit keeps: parameters, and what is not onkel's."""
+        params = self.get_params(deep=False)
+        return {name: value for name, value in vars(self).items() if name in params or not _is_fitted_name(name)}
+
+
+FITTED = ("_learner", "_targets", "_columns", "_draw", "_is_psd", "_certified", "_scorer")
+
+
+def _is_fitted_name(name: str) -> bool:
+    """Whether an attribute is set by a fit: some private ones, and names that end in an underscore, like n_iter_."""
+    return name in FITTED or (name.endswith("_") and not name.startswith("_"))
 
 
 @contextlib.contextmanager
@@ -56,8 +114,7 @@ def undo_on_error(estimator: object) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        restore(estimator, before)
         raise
 
 
@@ -72,15 +129,3 @@ def warn_of_conflicts(rows: Rows, y: NDArray, who: str) -> None:
             "training cannot end without a mistake; it stopped after max_iter epochs.",
             ConvergenceWarning,
         )
-
-
-class Estimator(KernelParams, BaseEstimator):  # type: ignore[misc]
-    """The base of onkel's classifiers, regressors and outlier detectors."""
-
-    @property
-    def _name(self) -> str:
-        """The name of the class, for messages."""
-        return type(self).__name__
-
-    def _check_params(self) -> None:
-        """Refuses parameters that cannot be used."""

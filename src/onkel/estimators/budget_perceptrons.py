@@ -9,24 +9,28 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.bounds.theorems import FORGETRON_LEAST, Theorem, forgetron_theorem
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ValuesError
-from onkel.estimators.online_kernel import OnlineKernelClassifier
+from onkel.estimators import by_task
+from onkel.estimators.online import OnlineEstimator
+from onkel.estimators.parameters import check_budget, seed_of
 from onkel.estimators.shared_docs import shared_docs
+from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.projecting import ProjectingLearner
-from onkel.learners.rules import Rule
+from onkel.models.columns import Columns
 
 __all__ = ["BudgetPerceptron", "Forgetron", "Projectron"]
 
 
 @shared_docs
-class Forgetron(OnlineKernelClassifier):
+class Forgetron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """A perceptron on a budget that shrinks all weights just enough and then drops its oldest support vector.
 
     At a mistake, y f(x) ≤ 0, the example is added: f′ = f + y k(x, ·). If that exceeds the budget B, all weights are
@@ -101,6 +105,9 @@ class Forgetron(OnlineKernelClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    _learner: BudgetedLearner
+    decision_function = by_task.decision_function
+
     POLICIES: ClassVar[dict[str, type[policies.Policy]]] = {
         "self-tuned": policies.ShrinkThenForget,
         "basic": policies.ShrinkByNorm,
@@ -108,34 +115,35 @@ class Forgetron(OnlineKernelClassifier):
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_budget(self.budget, none=False)
+        check_budget(self.budget, self._name)
         check_one_of(self.variant, "variant", self.POLICIES, self._name)
 
-    def _check_examples(self, rows: Rows) -> None:
-        if self.kernel_._within_one:
+    def _check_examples(self, kernel: Kernel, rows: Rows) -> None:
+        if kernel._within_one:
             return
-        largest = float(self.kernel_._diag(rows).max())
+        largest = float(kernel._diag(rows).max())
         if largest > 1 + 1e-6:
             raise ValuesError(
                 f"{self._name} needs a kernel with k(x, x) <= 1; got {largest:.6g}. "
                 "Use kernel.normalized(), such as Polynomial(degree=3).normalized(), or RBF."
             )
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
         policy = self.POLICIES[self.variant](self.budget)
-        return BudgetedLearner(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy)
+        return BudgetedLearner(kernel, n_outputs, rules.perceptron, policy)
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
         budget = self._learner.policy.budget
+        assert budget is not None
         if budget < FORGETRON_LEAST:
             return f"the Forgetron's theorem needs a budget of at least {FORGETRON_LEAST}; this one is {budget}"
-        return forgetron_theorem(budget, self._labels.n_outputs, radius_sq)
+        return forgetron_theorem(budget, self._targets.n_outputs, radius_sq)
 
     @property
     def shrink_(self) -> float:
         """The factor φ of the last mistake."""
         check_is_fitted(self, "_learner")
-        return float(self._learner.scalars[4])
+        return float(self._learner.shrink)
 
     @property
     def forgotten_(self) -> float:
@@ -144,11 +152,11 @@ class Forgetron(OnlineKernelClassifier):
         It is at most 15/32 of the mistakes (self-tuned).
         """
         check_is_fitted(self, "_learner")
-        return float(self._learner.scalars[2])
+        return float(self._learner.Q)
 
 
 @shared_docs
-class BudgetPerceptron(OnlineKernelClassifier):
+class BudgetPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """A perceptron on a budget: when the budget is full, each example that is added replaces another one.
 
     At a mistake, y f(x) ≤ 0, the example is added: f ← f + y k(x, ·). If the budget is full, a support vector drawn at
@@ -214,6 +222,9 @@ class BudgetPerceptron(OnlineKernelClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    _learner: BudgetedLearner
+    decision_function = by_task.decision_function
+
     POLICIES: ClassVar[dict[str, type[policies.Policy]]] = {
         "random": policies.ForgetRandom,
         "oldest": policies.ForgetOldest,
@@ -221,12 +232,12 @@ class BudgetPerceptron(OnlineKernelClassifier):
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_budget(self.budget, none=False)
+        check_budget(self.budget, self._name)
         check_one_of(self.forget, "forget", self.POLICIES, self._name)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
         policy = self.POLICIES[self.forget](self.budget)
-        return BudgetedLearner(self._resolve(rows), n_outputs, Rule(rules.perceptron), policy, seed=self._seed())
+        return BudgetedLearner(kernel, n_outputs, rules.perceptron, policy, seed=seed_of(self.random_state))
 
     def _theorem(self, radius_sq: float) -> str:
         if isinstance(self._learner.policy, policies.ForgetRandom):
@@ -235,7 +246,7 @@ class BudgetPerceptron(OnlineKernelClassifier):
 
 
 @shared_docs
-class Projectron(OnlineKernelClassifier):
+class Projectron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """A perceptron that adds an example only if the support does not nearly span it; otherwise it projects.
 
     At a mistake, y f(x) ≤ 0, let δ be the distance of φ(x) from the span of the support. If δ ≤ η, the projection of
@@ -310,14 +321,17 @@ class Projectron(OnlineKernelClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    _learner: ProjectingLearner
+    decision_function = by_task.decision_function
+
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_budget(self.budget, none=True)
+        check_budget(self.budget, self._name, none=True)
         check_number(self.eta, "eta", self._name, at_least=0.0)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> ProjectingLearner:
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> ProjectingLearner:
         eta, aggressive = float(self.eta), bool(self.aggressive)
-        return ProjectingLearner(self._resolve(rows), n_outputs, eta=eta, budget=self.budget, aggressive=aggressive)
+        return ProjectingLearner(kernel, n_outputs, eta=eta, budget=self.budget, aggressive=aggressive)
 
     def _theorem(self, radius_sq: float) -> str:
         return "what the projections lose depends on eta and the comparator, and onkel has no theorem that counts it"

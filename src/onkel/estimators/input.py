@@ -1,127 +1,132 @@
-"""Input of whole data sets: X, y and weights become rows, targets and weights, checked once, or an error is raised.
+"""Input of whole data sets: X and y become checked rows and targets, once, or an error is raised.
 
 scikit-learn's `validate_data` checks everything except arrays and CSR matrices that a fitted estimator can take as
-they are; it would return them unchanged, after 0.2 ms.
+they are; it would return them unchanged, after 0.2 ms. Nothing here changes the estimator: the first data of a fit are
+checked on a stand-in, and what is learned about the columns is returned.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from onkel.checks import check_sample_weight
 from onkel.errors import KindError, ShapeError, ValuesError
-from onkel.estimators.base import Estimator
-from onkel.kernels import Kernel, Linear, prepare
-from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
+from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.models.columns import Columns
 
-__all__ = ["DataInput", "KernelInput", "are_labels"]
+__all__ = ["Checked", "are_labels", "first_data", "more_data", "rows_to_predict", "sample_weights"]
 
 CSR = (sp.csr_array, sp.csr_matrix)
 FLOATS = [np.float64, np.float32]  # accepted as they are; other numbers become the first
 
+TargetKind = Literal["labels", "numbers", "none"]
 
-class DataInput(Estimator):
-    """An estimator with input validation for data sets: X, y and sample weights."""
 
-    n_features_in_: int
-    _dtype: np.dtype  # of the first rows; later ones are converted to it
+class Checked(NamedTuple):
+    """Data for learning: rows, targets as given (None if there are none), and the columns of the rows."""
 
-    def _check_examples(self, rows: Rows) -> None:
-        """Refuses rows that this estimator cannot learn from with its kernel; by default it refuses none."""
+    rows: Rows
+    y: Any
+    columns: Columns
 
-    def _kernel_in(self, fresh: bool = False) -> Kernel:
-        """A kernel that accepts the same input as the estimator.
 
-        The fitted kernel if there is one; with `fresh`, as before a new fit, a kernel made from the parameters.
-        """
-        return Linear()
+def first_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets: TargetKind) -> Checked:
+    """Checks the first data of a fit, which define the columns; `kernel` says what kind of data it takes."""
+    if kernel.takes == "objects":
+        rows = prepare(kernel, X)
+        return Checked(rows, _targets_of_objects(estimator, y, len(rows), targets), Columns(None))
+    stand_in = object.__new__(type(estimator))  # gets the attributes that validate_data sets
+    vars(stand_in).update(estimator.get_params(deep=False))
+    X, y = _validated(stand_in, kernel, X, y, targets, reset=True)
+    rows = prepare(kernel, X, itself=kernel.takes == "gram")
+    names = getattr(stand_in, "feature_names_in_", None)
+    return Checked(rows, y, Columns(stand_in.n_features_in_, None if names is None else tuple(names), rows.dtype))
 
-    def _check_data(
-        self, X: Any, y: Any, *, reset: bool, whole: bool, targets: Literal["labels", "numbers", "none"] = "labels"
-    ) -> tuple[Rows, Any]:
-        """Checked input for learning: rows and targets.
 
-        `reset`: a new fit, which defines the features. `whole`: X is all the data, not a chunk. `targets`: what y
-        holds.
-        """
-        kernel = self._kernel_in(fresh=reset)
-        if kernel.takes == "gram" and not (whole and reset):
-            raise KindError(
-                f"{self._name}: a precomputed Gram matrix cannot grow, so it cannot be learned from bit by bit. "
-                "Use fit without warm_start, or a kernel on the points themselves."
-            )
-        if kernel.takes == "objects":
-            rows = prepare(kernel, X)
-            if not reset:
-                self._check_examples(rows)
-            if targets == "none":
-                return rows, None
-            y = np.asarray(y, dtype=np.float64 if targets == "numbers" else None)
-            if y.shape != (len(rows),):
-                raise ShapeError(f"{self._name}: y must give a label per object, shape ({len(rows)},); got {y.shape}.")
-            return rows, y
-        sparse = "csr" if kernel.takes == "vectors" else False
-        options: dict[str, Any] = {"reset": reset, "accept_sparse": sparse, "dtype": FLOATS}
-        plain = not reset and self._is_plain(X)
-        if targets == "none":
-            X, y = X if plain else validate_data(self, X, **options), None
-        elif not (plain and _is_plain_target(y, X.shape[0], targets)):
-            X, y = validate_data(self, X, y, y_numeric=targets == "numbers", **options)
-        rows = prepare(kernel, X, itself=kernel.takes == "gram")
-        if not reset and isinstance(rows, VectorRows):
-            rows = rows.astype(self._dtype)
-        if reset:
-            self.__dict__.pop("_columns", None)  # of an earlier stream of dicts
-        else:
-            self._check_examples(rows)
-        return rows, y
-
-    def _check_to_predict(self, X: Any) -> Any:
-        """Checked input for predicting."""
-        takes = self._kernel_in().takes
-        if takes == "objects" or self._is_plain(X):
-            return X
-        sparse = "csr" if takes == "vectors" else False
-        return validate_data(self, X, reset=False, accept_sparse=sparse, dtype=FLOATS)
-
-    def _is_plain(self, X: Any) -> bool:
-        """Whether X is an array or a CSR matrix that `validate_data` would return unchanged."""
-        sparse = type(X) in CSR and self._kernel_in().takes == "vectors"
-        return (
-            (sparse or type(X) is np.ndarray)
-            and X.dtype in FLOATS
-            and X.ndim == 2
-            and X.shape[0] > 0
-            and X.shape[1] == getattr(self, "n_features_in_", None)
-            and not hasattr(self, "feature_names_in_")
-            and _is_finite(X.data if sparse else X)
+def more_data(
+    estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any, y: Any, targets: TargetKind
+) -> Checked:
+    """Checks further data for a fitted estimator, which must have its columns; they get the dtype of the first."""
+    name = type(estimator).__name__
+    if kernel.takes == "gram":
+        raise KindError(
+            f"{name}: a precomputed Gram matrix cannot grow, so it cannot be learned from bit by bit. "
+            "Use fit without warm_start, or a kernel on the points themselves."
         )
+    if kernel.takes == "objects":
+        rows = prepare(kernel, X)
+        return Checked(rows, _targets_of_objects(estimator, y, len(rows), targets), columns)
+    plain = _is_plain(estimator, kernel, columns, X)
+    if not (plain and (targets == "none" or _is_plain_target(y, X.shape[0], targets))):
+        X, y = _validated(estimator, kernel, X, y, targets, reset=False)
+    rows = prepare(kernel, X)
+    y = None if targets == "none" else y
+    return Checked(rows.astype(columns.dtype) if isinstance(rows, VectorRows) else rows, y, columns)
 
-    def _sample_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64]:
-        """The checked sample weights, shape (n,); None means 1 for all."""
-        if sample_weight is None:
-            return np.ones(n)
-        weights = check_sample_weight(sample_weight, n, self._name)
-        if not weights.any():
-            raise ValuesError(f"{self._name}: sample_weight must have a positive weight; got zeros only.")
-        if weights.min() < 0:
-            raise ValuesError(f"{self._name}: sample_weight must be >= 0; got {weights.min():g}.")
-        return weights
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        takes = self._kernel_in(fresh=True).takes
-        tags.input_tags.pairwise = takes == "gram"
-        tags.input_tags.sparse = takes in ("vectors", "anything")
-        tags.input_tags.two_d_array = takes != "objects"
-        return tags
+def rows_to_predict(estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any) -> Rows:
+    """Checks data to predict; they get the dtype of the first data."""
+    if kernel.takes != "objects" and not _is_plain(estimator, kernel, columns, X):
+        sparse = "csr" if kernel.takes == "vectors" else False
+        X = validate_data(estimator, X, reset=False, accept_sparse=sparse, dtype=FLOATS)
+    rows = prepare(kernel, X)
+    return rows.astype(columns.dtype) if isinstance(rows, VectorRows) else rows
+
+
+def sample_weights(sample_weight: Any, n: int, name: str) -> NDArray[np.float64]:
+    """The checked sample weights, shape (n,); None means 1 for all."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = check_sample_weight(sample_weight, n, name)
+    if not weights.any():
+        raise ValuesError(f"{name}: sample_weight must have a positive weight; got zeros only.")
+    if weights.min() < 0:
+        raise ValuesError(f"{name}: sample_weight must be >= 0; got {weights.min():g}.")
+    return weights
+
+
+def _validated(
+    estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets: TargetKind, *, reset: bool
+) -> tuple[Any, Any]:
+    sparse = "csr" if kernel.takes == "vectors" else False
+    options: dict[str, Any] = {"reset": reset, "accept_sparse": sparse, "dtype": FLOATS}
+    if targets == "none":
+        return validate_data(estimator, X, **options), None
+    X, y = validate_data(estimator, X, y, y_numeric=targets == "numbers", **options)
+    return X, y
+
+
+def _targets_of_objects(estimator: BaseEstimator, y: Any, n: int, targets: TargetKind) -> NDArray | None:
+    """y for n objects, which scikit-learn does not check."""
+    if targets == "none":
+        return None
+    found = np.asarray(y, dtype=np.float64 if targets == "numbers" else None)
+    if found.shape != (n,):
+        name = type(estimator).__name__
+        raise ShapeError(f"{name}: y must give a label per object, shape ({n},); got {found.shape}.")
+    return found
+
+
+def _is_plain(estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any) -> bool:
+    """Whether X is an array or a CSR matrix that `validate_data` would return unchanged."""
+    sparse = type(X) in CSR and kernel.takes == "vectors"
+    return (
+        (sparse or type(X) is np.ndarray)
+        and X.dtype in FLOATS
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == columns.n_features
+        and not hasattr(estimator, "feature_names_in_")
+        and _is_finite(X.data if sparse else X)
+    )
 
 
 def _is_finite(values: NDArray) -> bool:
@@ -130,7 +135,7 @@ def _is_finite(values: NDArray) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def _is_plain_target(y: Any, n: int, targets: str) -> bool:
+def _is_plain_target(y: Any, n: int, targets: TargetKind) -> bool:
     """Whether y is an array of n labels, or numbers, that `validate_data` would return unchanged."""
     if type(y) is not np.ndarray or y.shape != (n,):
         return False
@@ -142,34 +147,3 @@ def are_labels(y: NDArray) -> bool:
     if y.dtype.kind == "f":
         return bool((np.abs(y) < 1 << 53).all() and (y == np.rint(y)).all())
     return y.dtype.kind in "biuU"
-
-
-class KernelInput(DataInput):
-    """A `DataInput` with the parameters kernel, gamma, degree and coef0."""
-
-    kernel: Any
-    gamma: float | str
-    degree: float
-    coef0: float
-
-    KERNEL_DEFAULTS: ClassVar[dict[str, Any]] = {"gamma": "scale", "degree": 3, "coef0": 1.0}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        given = {name: getattr(self, name) for name in self.KERNEL_DEFAULTS}
-        refuse_unused(self.kernel, given, self.KERNEL_DEFAULTS, self._name)
-
-    def _kernel_in(self, fresh: bool = False) -> Kernel:
-        if not fresh and hasattr(self, "kernel_"):
-            return self.kernel_
-        return named_kernel(self.kernel, 1.0, self.degree, self.coef0, self._name)
-
-    def _resolve(self, rows: Rows) -> Kernel:
-        """Sets `kernel_`, and `gamma_` where gamma is used, from the parameters and the first data."""
-        gamma = 1.0
-        if isinstance(self.kernel, Kernel):
-            self.__dict__.pop("gamma_", None)  # of an earlier fit with a named kernel
-        else:
-            gamma = self.gamma_ = resolve_gamma(self.gamma, rows, self._name)
-        self.kernel_: Kernel = named_kernel(self.kernel, gamma, self.degree, self.coef0, self._name)
-        return self.kernel_

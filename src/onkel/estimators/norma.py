@@ -12,83 +12,71 @@ Source: Kivinen, Smola and Williamson 2004, Online learning with kernels.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ParameterError
-from onkel.estimators.online import OnlineRegressor
-from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator
+from onkel.estimators import by_task
+from onkel.estimators.fitted import scorer_of
+from onkel.estimators.online import OnlineEstimator
+from onkel.estimators.parameters import check_budget
 from onkel.estimators.shared_docs import shared_docs
-from onkel.kernels.rows import Rows
+from onkel.estimators.targets import Labels, Numbers, Targets, Unlabelled
+from onkel.kernels import Kernel
 from onkel.learners import rules
 from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.policies import ForgetOldest, Grow
 from onkel.learners.rules import Regularised, Rule
+from onkel.models.columns import Columns
+from onkel.models.decision import Outlier
 
 __all__ = ["NormaClassifier", "NormaOneClass", "NormaRegressor"]
 
 SCHEDULES = ("constant", "sqrt")
+NormaEstimator: TypeAlias = "NormaClassifier | NormaRegressor | NormaOneClass"
 
 
-class _Norma(OnlineKernelEstimator):
-    """What the three NORMA estimators share: the parameters of the descent and the truncation error; a mixin."""
+def _check_norma(self: NormaEstimator) -> None:
+    check_budget(self.budget, self._name, none=True)
+    check_number(self.eta, "eta", self._name, above=0.0)
+    check_number(self.lam, "lam", self._name, at_least=0.0)
+    check_one_of(self.schedule, "schedule", SCHEDULES, self._name)
+    if self.eta * self.lam >= 1:
+        raise ParameterError(
+            f"{self._name}: eta * lam must be < 1, or f would be turned over at every step; got "
+            f"{self.eta:g} * {self.lam:g} = {self.eta * self.lam:g}. Make one of them smaller."
+        )
+    if self.nu is not None and not 0 < check_number(self.nu, "nu", self._name) < 1:
+        raise ParameterError(f"{self._name}: nu must be between 0 and 1; got {self.nu!r}.")
 
-    eta: float
-    lam: float
-    schedule: Literal["constant", "sqrt"]
-    budget: int | None
-    nu: float | None
 
-    _slope: float | None = 1.0  # G, the largest slope of the loss; None if the slope is unbounded
+def _norma_learner(
+    self: NormaEstimator, kernel: Kernel, n_outputs: int, rule: Rule, margin: float, *, intercept: bool
+) -> BudgetedLearner:
+    nu = None if self.nu is None else float(self.nu)
+    norma = Regularised(float(self.eta), float(self.lam), nu, self.schedule, intercept)
+    policy = Grow() if self.budget is None else ForgetOldest(self.budget)
+    return BudgetedLearner(kernel, n_outputs, rule, policy, norma=norma, margin=float(margin))
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        self._check_budget(self.budget, none=True)
-        check_number(self.eta, "eta", self._name, above=0.0)
-        check_number(self.lam, "lam", self._name, at_least=0.0)
-        check_one_of(self.schedule, "schedule", SCHEDULES, self._name)
-        if self.eta * self.lam >= 1:
-            raise ParameterError(
-                f"{self._name}: eta * lam must be < 1, or f would be turned over at every step; got "
-                f"{self.eta:g} * {self.lam:g} = {self.eta * self.lam:g}. Make one of them smaller."
-            )
-        if self.nu is not None and not 0 < check_number(self.nu, "nu", self._name) < 1:
-            raise ParameterError(f"{self._name}: nu must be between 0 and 1; got {self.nu!r}.")
 
-    def _make_learner(
-        self, rows: Rows, n_outputs: int, step: Any, margin: float, *, signs: bool, intercept: bool
-    ) -> BudgetedLearner:
-        nu = None if self.nu is None else float(self.nu)
-        norma = Regularised(float(self.eta), float(self.lam), nu, self.schedule, intercept)
-        policy = Grow() if self.budget is None else ForgetOldest(self.budget)
-        rule = Rule(step, signs=signs)
-        return BudgetedLearner(self._resolve(rows), n_outputs, rule, policy, norma=norma, margin=float(margin))
-
-    @property
-    def truncation_error_(self) -> float:
-        """A bound on how much dropping the oldest examples has changed any score.
-
-        It is (1 − ηλ)^B · G √(max k(x, x)) / λ, where B is the budget, G the largest slope of the loss and the maximum
-        is over the support; it holds for weights of 1 and examples with no larger k(x, x). 0 without a budget, or
-        before the budget is full. Infinite where there is no such bound: λ = 0, schedule="sqrt", the squared loss.
-        """
-        check_is_fitted(self, "_learner")
-        learner: BudgetedLearner = self._learner
-        if self.budget is None or len(learner) < self.budget:
-            return 0.0
-        if self.lam == 0 or self.schedule != "constant" or self._slope is None:
-            return math.inf
-        largest = float(learner.k_ss.max())
-        return float((1 - self.eta * self.lam) ** self.budget * self._slope * math.sqrt(largest) / self.lam)
+def _truncation_error(self: NormaEstimator, slope: float | None) -> float:
+    """`truncation_error_`, where `slope` is G, the largest slope of the loss; None if it is unbounded."""
+    check_is_fitted(self, "_learner")
+    if self.budget is None or len(self._learner) < self.budget:
+        return 0.0
+    if self.lam == 0 or self.schedule != "constant" or slope is None:
+        return math.inf
+    largest = float(self._learner.k_ss.max())
+    return float((1 - self.eta * self.lam) ** self.budget * slope * math.sqrt(largest) / self.lam)
 
 
 @shared_docs
-class NormaClassifier(_Norma, OnlineKernelClassifier):
+class NormaClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """NORMA for classification: learns if y (f(x) + b) ≤ ρ, and lets all weights decay at every example.
 
     At each example f ← (1 − ηλ) f; and if y (f(x) + b) ≤ ρ, also f ← f + η y k(x, ·) and b ← b + η y. With `nu` the
@@ -172,27 +160,37 @@ class NormaClassifier(_Norma, OnlineKernelClassifier):
 
     def _check_params(self) -> None:
         super()._check_params()
+        _check_norma(self)
         check_number(self.rho, "rho", self._name)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
         intercept = bool(self.fit_intercept)
-        return self._make_learner(rows, n_outputs, rules.soft_margin, self.rho, signs=True, intercept=intercept)
+        return _norma_learner(self, kernel, n_outputs, rules.soft_margin, self.rho, intercept=intercept)
 
+    _learner: BudgetedLearner
+    decision_function = by_task.decision_function
     _stops_when_separated = False
 
     def _theorem(self, radius_sq: float) -> str:
         return "the theorem on NORMA is about its regularised loss, not about its mistakes"
 
     @property
+    def truncation_error_(self) -> float:
+        """A bound on how much dropping the oldest examples has changed any score; infinite where there is none."""
+        return _truncation_error(self, slope=1.0)
+
+    @property
     def rho_(self) -> NDArray[np.float64]:
         """The margin ρ of each output, in the order of `classes_`, shape (outputs,)."""
         check_is_fitted(self, "_learner")
-        margin: NDArray[np.float64] = self._learner.margin
-        return margin.copy() if self._labels.n_outputs == 1 else margin[self._labels.order]
+        learner, targets = self._learner, self._targets
+        assert isinstance(learner, BudgetedLearner)
+        assert isinstance(targets, Labels)
+        return learner.margin.copy() if targets.n_outputs == 1 else learner.margin[targets.order]
 
 
 @shared_docs
-class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[misc]
+class NormaRegressor(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     """NORMA for regression: a gradient step on the error, and a decay of all weights at every example.
 
     f ← (1 − ηλ) f + η g k(x, ·), with the error δ = y − f(x) − b and the slope g of the loss: sign δ if |δ| > ε, else 0
@@ -276,6 +274,13 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
         self.warm_start = warm_start
         self.verbose = verbose
 
+    _learner: BudgetedLearner
+    TARGETS = Numbers
+    fit = by_task.fit_numbers
+    partial_fit = by_task.partial_fit_numbers  # type: ignore[assignment]
+    learn_one = by_task.learn_one_number
+    _stops_when_separated = False
+
     LOSSES: ClassVar[dict[str, Any]] = {
         "epsilon-insensitive": rules.epsilon_insensitive,
         "squared": rules.squared,
@@ -284,6 +289,7 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
 
     def _check_params(self) -> None:
         super()._check_params()
+        _check_norma(self)
         check_one_of(self.loss, "loss", self.LOSSES, self._name)
         if self.loss == "huber":
             check_number(self.epsilon, "epsilon", self._name, above=0.0)
@@ -295,13 +301,14 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
                 f"loss={self.loss!r}. Use nu=None."
             )
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
         intercept, step = bool(self.fit_intercept), self.LOSSES[self.loss]
-        return self._make_learner(rows, n_outputs, step, self.epsilon, signs=False, intercept=intercept)
+        return _norma_learner(self, kernel, n_outputs, step, self.epsilon, intercept=intercept)
 
     @property
-    def _slope(self) -> float | None:  # type: ignore[override]
-        return None if self.loss == "squared" else 1.0
+    def truncation_error_(self) -> float:
+        """A bound on how much dropping the oldest examples has changed any score; infinite where there is none."""
+        return _truncation_error(self, slope=None if self.loss == "squared" else 1.0)
 
     @property
     def epsilon_(self) -> float:
@@ -311,7 +318,7 @@ class NormaRegressor(_Norma, RegressorMixin, OnlineRegressor):  # type: ignore[m
 
 
 @shared_docs
-class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc]
+class NormaOneClass(OutlierMixin, OnlineEstimator):  # type: ignore[misc]
     """NORMA for novelty detection: f is high where examples are dense; along the stream, about a fraction ν is below ρ.
 
     At each example f ← (1 − ηλ) f. If f(x) < ρ, also f ← f + η k(x, ·) and ρ ← ρ − η (1 − ν); otherwise ρ ← ρ + ην. An
@@ -358,7 +365,11 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
     Source: Kivinen, Smola and Williamson 2004, Online learning with kernels.
     """
 
-    _targets = "none"
+    _learner: BudgetedLearner
+    TARGETS: ClassVar[type[Targets]] = Unlabelled
+    partial_fit = by_task.partial_fit_numbers  # type: ignore[assignment]
+    learn_one = by_task.learn_one_number
+    _stops_when_separated = False
 
     def __init__(
         self,
@@ -395,6 +406,7 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
 
     def _check_params(self) -> None:
         super()._check_params()
+        _check_norma(self)
         if self.nu is None:
             raise ParameterError(f"{self._name}: nu must be between 0 and 1; got None.")
 
@@ -406,8 +418,13 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
         """
         return super().fit(X, y, sample_weight)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
-        return self._make_learner(rows, n_outputs, rules.novelty, 0.0, signs=False, intercept=False)
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+        return _norma_learner(self, kernel, n_outputs, rules.novelty, 0.0, intercept=False)
+
+    @property
+    def truncation_error_(self) -> float:
+        """A bound on how much dropping the oldest examples has changed any score; infinite where there is none."""
+        return _truncation_error(self, slope=1.0)
 
     @property
     def offset_(self) -> float:
@@ -417,22 +434,17 @@ class NormaOneClass(_Norma, OutlierMixin, OnlineRegressor):  # type: ignore[misc
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """−ρ, shape (1,), so that `model_` gives the scores of `decision_function`."""
+        """−ρ, shape (1,)."""
         return np.array([-self.offset_])
+
+    def _decision(self) -> Outlier:
+        return Outlier(self.offset_)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The score f(x) of each row of X, shape (n,): the higher, the more normal."""
-        return self._scores(X)
+        rows = self._rows_to_predict(X)
+        return scorer_of(self).scores(rows)[:, 0]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """f(x) − ρ of each row of X, shape (n,): negative for outliers."""
-        return self._scores(X) - self.offset_
-
-    def predict(self, X: Any) -> NDArray[np.int64]:  # type: ignore[override]
-        """+1 for an inlier and −1 for an outlier, for each row of X, shape (n,)."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    def predict_one(self, x: Any) -> int | None:
-        """+1 (inlier) or −1 (outlier) for one example x, a vector or a dict; None before any learning."""
-        score = super().predict_one(x)
-        return None if score is None else 1 if score >= self.offset_ else -1
+        return self.score_samples(X) - self.offset_

@@ -9,119 +9,90 @@ a column when the example is learned from, in which all earlier examples are 0; 
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel.errors import KindError, ShapeError, ValuesError
-from onkel.estimators.input import DataInput
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.models.columns import Columns
 
-__all__ = ["OneExampleInput"]
+__all__ = ["as_batch", "brings_features", "named_columns", "one_row", "with_features_of"]
 
 
-class OneExampleInput(DataInput):
-    """An estimator that also takes single examples; once it has learned, `_learner` is its learner."""
+def as_batch(x: Any, kernel: Kernel, name: str) -> Any:
+    """One example as a batch of one row; the features of a dict become columns in their order."""
+    if kernel.takes == "objects":
+        return [x]
+    if isinstance(x, dict):
+        x = Columns(len(x), tuple(x)).vector(x, name)
+    if hasattr(x, "toarray"):
+        return x if x.ndim == 2 else x.reshape(1, -1)
+    array = np.asarray(x)
+    return array[None, :] if array.ndim == 1 else array
 
-    _learner: Any
 
-    def _as_batch(self, x: Any) -> Any:
-        """One example as a batch of one row; the first dict of a stream defines the columns."""
-        if self._kernel_in().takes == "objects":
-            return [x]
+def one_row(x: Any, kernel: Kernel, columns: Columns, name: str) -> Rows:
+    """One checked example, for an estimator with these columns; features of a dict that have no column are ignored."""
+    if type(x) is not np.ndarray:
+        if kernel.takes != "vectors" or hasattr(x, "toarray"):
+            return _checked_row(x, kernel, columns, name)
         if isinstance(x, dict):
-            x = _vector(x, dict(zip(x, range(len(x)), strict=True)), self._name)
-        if hasattr(x, "toarray"):
-            return x if x.ndim == 2 else x.reshape(1, -1)
-        array = np.asarray(x)
-        return array[None, :] if array.ndim == 1 else array
+            named_columns(columns, name)
+            x = columns.vector(x, name)
+    elif kernel.takes != "vectors":
+        return _checked_row(x, kernel, columns, name)
+    row = np.array(x, dtype=columns.dtype, ndmin=2, order="C")  # a copy, so that the caller may change x later
+    d = columns.n_features
+    if row.shape != (1, d):
+        raise ShapeError(f"{name} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}.")
+    if not _native.all_finite(row):
+        raise ValuesError(f"{name}: x must be finite; got NaN or infinity.")
+    rows = VectorRows(row)
+    rows._kept["is sparse"] = False
+    kernel._check_rows(rows, "x")
+    return rows
 
-    def _fast_row(self, x: Any, *, grow: bool = False) -> Rows:
-        """One checked example, for an estimator that has learned before; with `grow`, new features get a column."""
-        kernel, columns = self._kernel_in(), None
-        if type(x) is not np.ndarray:
-            if kernel.takes != "vectors" or hasattr(x, "toarray"):
-                return self._checked_row(kernel, x, grow)
-            if isinstance(x, dict):
-                x, columns = self._from_dict(x, grow)
-        elif kernel.takes != "vectors":
-            return self._checked_row(kernel, x, grow)
-        row = np.array(x, dtype=self._dtype, ndmin=2, order="C")  # a copy, so that the caller may change x later
-        d = self.n_features_in_ if columns is None else len(columns)
-        if row.shape != (1, d):
-            raise ShapeError(
-                f"{self._name} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}."
-            )
-        if not _native.all_finite(row):
-            raise ValuesError(f"{self._name}: x must be finite; got NaN or infinity.")
-        rows = VectorRows(row)
-        rows._kept["is sparse"] = False
-        kernel._check_rows(rows, "x")
-        if grow:
-            self._check_examples(rows)
-        if columns is not None:
-            self._learner.add_features(d)
-            self._columns, self.n_features_in_ = columns, d
-            if hasattr(self, "feature_names_in_"):
-                self.feature_names_in_ = np.array(list(columns), dtype=object)
-        return rows
 
-    def _checked_row(self, kernel: Kernel, x: Any, learn: bool) -> Rows:
-        """One CSR row or object, checked by the slower checks of whole data sets."""
-        rows = prepare(kernel, self._as_batch(x))
-        if isinstance(rows, VectorRows):
-            if (len(rows), rows.n_features) != (1, self.n_features_in_):
-                raise ShapeError(
-                    f"{self._name} was trained on {self.n_features_in_} features, so x must be one row of shape "
-                    f"(1, {self.n_features_in_}); got {(len(rows), rows.n_features)}."
-                )
-            rows = rows.astype(self._dtype)
-        if learn:
-            self._check_examples(rows)
-        return rows
+def brings_features(x: Any, columns: Columns) -> bool:
+    """Whether x is a dict with features that have no column yet."""
+    return isinstance(x, dict) and columns.names is not None and not x.keys() <= columns.places.keys()
 
-    def _from_dict(self, x: dict[Any, Any], grow: bool) -> tuple[NDArray[np.float64], dict[Any, int] | None]:
-        """{feature: value} as a vector, and the extended table of columns if the example brings new features.
 
-        With `grow` a new feature gets a column; without, it is ignored. The table is None if nothing changes.
-        """
-        columns = self._columns_by_name()
-        new = [name for name in x if name not in columns]
-        if not new:
-            return _vector(x, columns, self._name), None
-        if not grow:
-            return _vector({name: value for name, value in x.items() if name in columns}, columns, self._name), None
-        columns = columns | {name: len(columns) + i for i, name in enumerate(new)}
-        return _vector(x, columns, self._name), columns
-
-    def _columns_by_name(self) -> dict[Any, int]:
-        """The column of each feature by its name, from earlier dicts or from a data frame."""
-        columns: dict[Any, int] | None = self.__dict__.get("_columns")
-        if columns is None:
-            if not hasattr(self, "feature_names_in_"):
-                raise KindError(
-                    f"{self._name} was trained on vectors of {self.n_features_in_} features without names, so x must "
-                    "be such a vector; got a dict. To learn from dicts begin with a dict, or with a data frame."
-                )
-            columns = self._columns = {name: i for i, name in enumerate(self.feature_names_in_)}
+def with_features_of(x: dict[Any, Any], columns: Columns, name: str) -> Columns:
+    """The columns, extended by the features of a dict that have none yet; the same columns if it has no new ones."""
+    known = named_columns(columns, name)
+    new = [feature for feature in x if feature not in known]
+    if not new:
         return columns
+    assert columns.names is not None
+    names = (*columns.names, *new)
+    return dataclasses.replace(columns, n_features=len(names), names=names)
 
 
-def _vector(x: dict[Any, Any], columns: dict[Any, int], who: str) -> NDArray[np.float64]:
-    """{feature: value} as a vector, 0 where a feature is missing."""
-    vector = np.zeros(len(columns))
-    for name, value in x.items():
-        try:
-            vector[columns[name]] = value
-        except (TypeError, ValueError) as error:
-            raise KindError(
-                f"{who}: the values of x must be numbers; got {name!r}: {value!r}. "
-                "Encode it first, such as {'colour=red': 1.0}."
-            ) from error
-    if not np.isfinite(vector).all():
-        raise ValuesError(f"{who}: x must be finite; got NaN or infinity.")
-    return vector
+def named_columns(columns: Columns, name: str) -> dict[Any, int]:
+    """The column of each feature by its name; refuses columns without names."""
+    if columns.names is None:
+        raise KindError(
+            f"{name} was trained on vectors of {columns.n_features} features without names, so x must "
+            "be such a vector; got a dict. To learn from dicts begin with a dict, or with a data frame."
+        )
+    return columns.places
+
+
+def _checked_row(x: Any, kernel: Kernel, columns: Columns, name: str) -> Rows:
+    """One CSR row or object, checked by the slower checks of whole data sets."""
+    rows = prepare(kernel, as_batch(x, kernel, name))
+    if isinstance(rows, VectorRows):
+        d = columns.n_features
+        if (len(rows), rows.n_features) != (1, d):
+            raise ShapeError(
+                f"{name} was trained on {d} features, so x must be one row of shape (1, {d}); "
+                f"got {(len(rows), rows.n_features)}."
+            )
+        rows = rows.astype(columns.dtype)
+    return rows

@@ -1,42 +1,54 @@
 """Online estimators: `fit` for a data set, `partial_fit` for a chunk, `learn_one` for an example; and predicting.
 
-All three feed one learner (`onkel.learners.learner`). A subclass makes the learner and says which function of it
-predicts; everything else is here.
+All three feed one learner (`onkel.learners.learner`), which learns part by part, each part wholly or not at all. So the
+estimator is at every moment what it is after `n_rounds_` examples, and a Ctrl-C needs no cleaning up: it is raised,
+and what has been learned stays. A call that is refused with an error is undone as a whole.
+
+A subclass makes the learner and says what y means (`TARGETS`); everything else is here.
 """
 
 from __future__ import annotations
 
-import math
-import numbers as number_types
+import contextlib
+import dataclasses
 from abc import abstractmethod
-from typing import Any, Literal, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from onkel._core.transaction import assign, restore
+from onkel.bounds.theorems import Certificate, Theorem
 from onkel.checks import check_integer
-from onkel.errors import InputError, KindError, ValuesError
-from onkel.estimators.base import undo_on_error
-from onkel.estimators.input import KernelInput, are_labels
-from onkel.estimators.one_example import OneExampleInput
+from onkel.errors import InputError, KindError
+from onkel.estimators import estimator_state, fitted
+from onkel.estimators.base import Estimator, warn_of_conflicts
+from onkel.estimators.examples import Examples, examples_of, first_attributes
+from onkel.estimators.input import are_labels, first_data, more_data, rows_to_predict
+from onkel.estimators.one_example import as_batch, brings_features, one_row, with_features_of
 from onkel.estimators.progress import progress_bar
 from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.targets import Labels, check_labels, class_weights
-from onkel.gram import check_gram
-from onkel.kernels import Kernel, Precomputed
-from onkel.kernels.rows import GramRows, Rows
+from onkel.estimators.targets import Labels, Targets, check_labels, class_weights
+from onkel.kernels import Kernel, Linear
+from onkel.kernels.rows import Rows
 from onkel.learners.epochs import Epochs, StreamedEpochs, run_epochs
-from onkel.models.decision import best_class
-from onkel.models.state import Snapshots
+from onkel.learners.learner import Learner
+from onkel.models.columns import Columns
+from onkel.models.decision import Decision
+from onkel.models.scorer import Scorer
+from onkel.models.state import State
 
-__all__ = ["OnlineClassifier", "OnlineEstimator", "OnlineKernelInput", "OnlineRegressor"]
+__all__ = ["OnlineEstimator"]
+
+LINEAR = Linear()
 
 
-class OnlineEstimator(OneExampleInput, Snapshots):
+class OnlineEstimator(Estimator):
     """The base of the online estimators; not for use by itself."""
 
     max_iter: int
@@ -44,66 +56,62 @@ class OnlineEstimator(OneExampleInput, Snapshots):
     random_state: Any
     warm_start: bool
     verbose: int
+    class_weight: Any  # only classifiers have it
 
-    def _run_epochs(self, run: Epochs, n: int, random: np.random.RandomState, counted: str) -> KeyboardInterrupt | None:
-        """Runs the epochs of a fit over n rows; returns the Ctrl-C that ended them, if any."""
-        with progress_bar(self._name, self.max_iter * n, self.verbose) as progress:
-            self.n_iter_, self.converged_, interrupted = run_epochs(
-                run,
-                n,
-                random,
-                max_iter=self.max_iter,
-                shuffle=bool(self.shuffle),
-                report=lambda done: progress(done, f"{len(run.ledger)} {counted}"),
-            )
-        return interrupted
+    TARGETS: ClassVar[type[Targets]] = Labels
 
-
-class OnlineKernelInput(KernelInput, OnlineEstimator):
-    """The base of the online estimators whose kernel is a parameter."""
-
-    def _resolve(self, rows: Rows) -> Kernel:
-        kernel = super()._resolve(rows)
-        self._is_psd = kernel.is_psd
-        if isinstance(rows, GramRows):
-            examined = check_gram(rows, self._name)
-            if isinstance(kernel, Precomputed):  # K says nothing about a kernel derived from it, such as −K
-                self._is_psd = examined
-        self._check_examples(rows)
-        return kernel
-
-
-class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
-    """The base of the classifiers; not for use by itself."""
-
-    class_weight: Any
+    _learner: Learner
+    _targets: Targets
+    _columns: Columns
+    _scorer: fitted.ScorerCache
+    _certified: tuple[object, Certificate] | None
+    _is_psd: bool | None
+    _draw: float
+    n_iter_: int
+    converged_: bool
 
     # ---------------------------------------------------------------- for subclasses to define
 
     @abstractmethod
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Any:
-        """A new learner; `rows` are the first data, from which gamma is resolved."""
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> Learner:
+        """A new learner."""
 
-    @abstractmethod
-    def _new_run(self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray) -> Any:
-        """The epochs of a new fit: an `onkel.learners.epochs.Epochs` that also has ``learner()``."""
+    def _new_epochs(self, learner: Learner, examples: Examples, targets: Targets) -> Epochs | None:
+        """The epochs of a new fit, if they are run by something faster than giving the rows to the learner."""
+        return None
 
-    @abstractmethod
-    def _output_scores(self, X: Any) -> NDArray[np.float64]:
-        """The scores of the rows of X, shape (n, outputs), outputs in the learner's order."""
+    def _check_examples(self, kernel: Kernel, rows: Rows) -> None:
+        """Refuses rows that this estimator cannot learn from with its kernel; by default it refuses none."""
 
-    @abstractmethod
-    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
-        """The same for one row, shape (1, outputs), in a few microseconds."""
+    def _after_fit(self, run: Epochs, examples: Examples, interrupted: bool) -> None:
+        """Called after the epochs of a new fit; warns of rows that cannot be separated, and certifies."""
+        if self._stops_when_separated and self.max_iter > 1 and not self.converged_ and not interrupted:
+            warn_of_conflicts(examples.rows, examples.y, self._name)
+        if not interrupted:
+            self._certified = fitted.certified(self, examples)
+
+    _stops_when_separated: bool = True  # learns until no example is wrong: equal rows with other labels keep it going
 
     def _check_params(self) -> None:
         super()._check_params()
         check_integer(self.max_iter, "max_iter", self._name, at_least=1)
 
-    def _after_fit(self, run: Any, y: NDArray, interrupted: bool) -> None:
-        """Called after the epochs of a new fit; warns or certifies where a subclass wants to."""
+    # ---------------------------------------------------------------- learning from a data set
 
-    # ---------------------------------------------------------------- learning
+    @contextlib.contextmanager
+    def _undo_if_refused(self) -> Iterator[None]:
+        """Undoes everything if the block raises an error; a Ctrl-C leaves what has been learned by then."""
+        before, learner = vars(self).copy(), self.__dict__.get("_learner")
+        savepoint = None if learner is None else learner.savepoint()
+        try:
+            yield
+        except Exception:
+            if learner is None:
+                restore(self, before)
+            else:
+                restore(self, before | {"_scorer": fitted.ScorerCache()})  # somebody may have predicted in between
+                learner.rollback(savepoint)
+            raise
 
     @shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -111,60 +119,80 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
         <X, y (labels), sample_weight, new fit, returns, stopped>
         """
-        with undo_on_error(self):
+        with self._undo_if_refused():
+            self._check_params()
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
-            rows, y = self._check_labelled(X, y, reset=not go_on, whole=True)
-            weights = self._weights(sample_weight, y, balanced=True)
-            present, given = np.flatnonzero(weights > 0), len(rows)
-            classes = np.unique(y[present])
-            if len(classes) < 2 and not go_on:
-                raise InputError(
-                    f"{self._name} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}."
+            if go_on:
+                new: dict[str, Any] = {}
+                examples = self._more_examples(X, y, sample_weight, balanced=True)
+                random = check_random_state(self.random_state)
+                run: Epochs = StreamedEpochs(self._learn, lambda: self._learner, *examples[:4])
+            else:
+                new, examples = self._first_examples(X, y, sample_weight)
+                random = check_random_state(self.random_state)
+                run = self._begin_fit(new, examples)
+            counted = "mistakes" if self.TARGETS is Labels else "updates"
+            with progress_bar(self._name, self.max_iter * len(examples.rows), self.verbose) as progress:
+                epochs, converged, interrupted = run_epochs(
+                    run,
+                    len(examples.rows),
+                    random,
+                    max_iter=self.max_iter,
+                    shuffle=bool(self.shuffle),
+                    report=lambda done: progress(done, f"{run.n_updates} {counted}"),
                 )
-            if len(present) < len(rows):
-                rows, y, weights = rows[present], y[present], weights[present]
-            if not go_on:
-                self._dtype, self._seen, self._labels = rows.dtype, 0, Labels(classes)
-            epochs = self._epochs_more if go_on else self._epochs_new
-            interrupted = epochs(rows, y, weights, self._seen + present)
-            self._seen += given
+            new |= {"_learner": run.learner(), "n_iter_": epochs, "converged_": converged}
+            new["_learner"].skip_to(examples.next_row_id)
+            if go_on:
+                assign(self, **new)
+            else:
+                restore(self, self._unfitted() | new | {"_draw": random.uniform()})
+                self._after_fit(run, examples, interrupted is not None)
+            if interrupted is None:
+                self._finish_fit()
         if interrupted is not None:
             raise interrupted
         return self
 
-    def _epochs_new(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
-    ) -> KeyboardInterrupt | None:
-        targets = self._labels.targets(self._labels.index(y, self._name), self._labels.n_outputs)
-        self.classes_ = self._labels.classes
-        random = check_random_state(self.random_state)
-        run = self._new_run(rows, targets, weights, row_ids)
-        interrupted = self._run_epochs(run, len(rows), random, "mistakes")
-        self._draw = random.uniform()  # for KernelPerceptron's "random" hypothesis
-        self._learner = run.learner()
-        self._after_fit(run, y, interrupted is not None)
-        return interrupted
+    def _finish_fit(self) -> None:
+        """Called at the end of every fit that was not interrupted."""
 
-    def _epochs_more(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
-    ) -> KeyboardInterrupt | None:
-        random = check_random_state(self.random_state)
-        self.n_iter_, self.converged_ = 0, False
-        with progress_bar(self._name, self.max_iter, self.verbose) as progress:
-            try:
-                for epoch in range(self.max_iter):
-                    self.n_iter_, before = epoch + 1, len(self._learner.ledger)
-                    order = random.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
-                    self._learn_chunk(rows[order], y[order], weights[order], row_ids[order])
-                    progress(epoch + 1, f"{len(self._learner.ledger)} mistakes")
-                    self.converged_ = len(self._learner.ledger) == before
-                    if self.converged_:
-                        break
-            except KeyboardInterrupt as stop:
-                return stop
-            finally:
-                self._learner.end_epoch()
-        return None
+    def _begin_fit(self, new: dict[str, Any], examples: Examples) -> Epochs:
+        """The epochs of a new fit, whose attributes are `new`."""
+        targets: Targets = new["_targets"]
+        learner = self._new_learner(new.get("kernel_", LINEAR), new["_columns"], targets.n_outputs)
+        faster = self._new_epochs(learner, examples, targets)
+        if faster is not None:
+            return faster
+        restore(self, self._unfitted() | new | {"_learner": learner, "n_iter_": 0, "converged_": False, "_draw": 0.0})
+        return StreamedEpochs(self._learn, lambda: self._learner, *examples[:4])
+
+    def _first_examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Examples]:
+        """The attributes of a new fit, all but the learner, and its examples."""
+        checked = first_data(self, self._named_kernel(), X, y, self.TARGETS.kind)
+        if self.TARGETS is not Labels:
+            examples = examples_of(self, checked, sample_weight, 0, balanced=True)
+            return first_attributes(self, checked.columns, examples.rows, self.TARGETS()), examples
+        check_labels(checked.y, self._name)
+        examples = examples_of(self, checked, sample_weight, 0, balanced=True)
+        classes = np.unique(examples.y)
+        if len(classes) < 2:
+            raise InputError(
+                f"{self._name} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}."
+            )
+        targets = Labels.known(classes, all_seen=True)
+        return first_attributes(self, checked.columns, examples.rows, targets), examples
+
+    def _more_examples(self, X: Any, y: Any, sample_weight: Any, *, balanced: bool) -> Examples:
+        """Checked examples for an estimator that has learned before."""
+        kernel = self._learner.kernel or LINEAR
+        checked = more_data(self, kernel, self._columns, X, y, self.TARGETS.kind)
+        if self.TARGETS is Labels and not are_labels(checked.y):
+            check_labels(checked.y, self._name)
+        self._check_examples(kernel, checked.rows)
+        return examples_of(self, checked, sample_weight, self._learner.next_row_id, balanced=balanced)
+
+    # ---------------------------------------------------------------- learning from a stream
 
     @shared_docs
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -175,60 +203,106 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             may turn up late, and the output of a late class starts at its first example.
         <sample_weight, returns, stopped (chunk)>
         """
-        with undo_on_error(self):
-            first = not hasattr(self, "_learner")
-            rows, y = self._check_labelled(X, y, reset=first, whole=False)
-            weights = self._weights(sample_weight, y, balanced=False)
-            if first:
-                self._begin(rows, classes)
-            elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                known = self.classes_.tolist()
-                raise InputError(
-                    f"{self._name}: classes must be those of the first call, {known}; got {list(classes)}."
-                )
-            row_ids = self._seen + np.arange(len(rows))
-            self._seen += len(rows)
-            present = np.flatnonzero(weights > 0)
-            if len(present) < len(rows):
-                rows, y, weights, row_ids = rows[present], y[present], weights[present], row_ids[present]
-            interrupted = None
-            try:
-                if len(present):
-                    self._learn_chunk(rows, y, weights, row_ids)
-            except KeyboardInterrupt as stop:
-                interrupted = stop
-        if interrupted is not None:
-            raise interrupted
+        return self._learn_chunk(X, y, classes, sample_weight)
+
+    def _learn_chunk(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, names: tuple[Any, ...] | None = None
+    ) -> Self:
+        """Learns from a chunk; `names` are those of the features, if the first example of a stream is a dict."""
+        with self._undo_if_refused():
+            self._check_params()
+            if hasattr(self, "_learner"):
+                self._check_classes(classes)
+                examples = self._more_examples(X, y, sample_weight, balanced=False)
+            else:
+                examples = self._begin_stream(X, y, classes, sample_weight, names)
+            if len(examples.rows):
+                self._learn(*examples[:4])
+            self._learner.skip_to(examples.next_row_id)
         return self
 
-    def _begin(self, rows: Rows, classes: Any) -> None:
-        """Makes the learner of a new stream; `rows` are its first examples."""
-        known = None if classes is None else np.unique(np.asarray(classes))
-        if known is not None and len(known) < 2:
-            raise InputError(f"{self._name}: classes must name at least two classes; got {known.tolist()}.")
-        self._labels, self._seen, self._dtype = Labels(known), 0, rows.dtype
-        self.classes_ = self._labels.classes
-        self._learner = self._new_learner(rows, self._labels.n_outputs)
-        self._draw = check_random_state(self.random_state).uniform()
-        self.n_iter_, self.converged_ = 1, False
+    def _check_classes(self, classes: Any) -> None:
+        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            known = self.classes_.tolist()
+            raise InputError(f"{self._name}: classes must be those of the first call, {known}; got {list(classes)}.")
 
-    def _learn_chunk(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray) -> None:
-        """Learns from a chunk with its labels; if an example is refused, nothing has changed."""
-        labels = self._labels.copy()
-        known = len(labels.found)
-        index = labels.index(y, self._name)
-        output_map = labels.output_map(self._labels.n_outputs)
-        before = self._learner.savepoint()
-        try:
+    def _begin_stream(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, names: tuple[Any, ...] | None
+    ) -> Examples:
+        """Makes the learner of a new stream, and returns its first examples."""
+        kernel = self._named_kernel()
+        if kernel.takes == "gram":
+            more_data(self, kernel, Columns(None), X, y, self.TARGETS.kind)  # refuses it
+        checked = first_data(self, kernel, X, y, self.TARGETS.kind)
+        if names is not None:
+            columns = dataclasses.replace(checked.columns, names=names, open=True)
+            checked = checked._replace(columns=columns)
+        if self.TARGETS is not Labels:
+            targets: Targets = self.TARGETS()
+        else:
+            check_labels(checked.y, self._name)
+            targets = self._known_classes(classes)
+        examples = examples_of(self, checked, sample_weight, 0, balanced=False)
+        new = first_attributes(self, checked.columns, checked.rows, targets)
+        learner = self._new_learner(new.get("kernel_", LINEAR), checked.columns, targets.n_outputs)
+        draw = check_random_state(self.random_state).uniform()
+        new |= {"_learner": learner, "_draw": draw, "n_iter_": 1, "converged_": False}
+        restore(self, self._unfitted() | new)
+        return examples
+
+    def _known_classes(self, classes: Any) -> Labels:
+        if classes is None:
+            return Labels()
+        known = np.unique(np.asarray(classes))
+        if len(known) < 2:
+            raise InputError(f"{self._name}: classes must name at least two classes; got {known.tolist()}.")
+        return Labels.known(known, all_seen=False)
+
+    def _learn(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
+        """Learns from examples; a class of which there was none yet begins with its first one."""
+        targets, n_seen, start = self._targets, self._learner.n_seen, 0
+        firsts = targets.first_examples(y, n_seen, self._name)
+        if isinstance(targets, Labels) and targets.fixed:  # no output changes
+            if firsts or targets.latest > n_seen:
+                self._targets = targets.with_examples(y, firsts, n_seen)
+            firsts = []
+        for first in [*firsts, len(rows)]:
+            if start < first:
+                part = rows if first - start == len(rows) else rows[start:first]
+                encoded = self._targets.encode(y[start:first])
+                self._learner.learn(part, encoded, weights[start:first], row_ids[start:first])
+            if first < len(rows):
+                one = slice(first, first + 1)
+                self._learn_change(rows[one], y[one], weights[one], row_ids[one], self._columns)
+            start = first + 1
+
+    def _learn_change(
+        self, row: Rows, y: NDArray, weight: NDArray[np.float64], row_id: NDArray[np.int64], columns: Columns
+    ) -> None:
+        """Learns from an example that brings a class or, with other columns than now, features.
+
+        A copy of the learner gets the outputs and features that it needs and learns from the example. Then it takes the
+        place of the learner, together with the labels and columns, all at once.
+        """
+        new: dict[str, Any] = {}
+        learner = self._learner.copy()
+        if columns is not self._columns:
+            assert columns.n_features is not None
+            learner.add_features(columns.n_features)
+            new |= {"_columns": columns, "n_features_in_": columns.n_features}
+            if hasattr(self, "feature_names_in_"):
+                new["feature_names_in_"] = np.array(columns.names, dtype=object)
+        targets = self._targets
+        if targets.first_examples(y, learner.n_seen, self._name):
+            targets = targets.with_examples(y, [0], learner.n_seen)
+            output_map = targets.output_map(self._targets)
             if output_map is not None:
-                self._learner.change_outputs(output_map)
-            self._learner.learn(rows, labels.targets(index, known), weights, row_ids)
-        except Exception:  # on KeyboardInterrupt, what has been learned stays
-            self._learner.rollback(before)
-            raise
-        finally:
-            if self._learner.n_outputs == labels.n_outputs:
-                self._labels, self.classes_ = labels, labels.classes
+                learner.change_outputs(output_map)
+            new["classes_"] = targets.classes  # type: ignore[attr-defined]
+        learner.learn(row, targets.encode(y), weight, row_id)
+        assign(self, _learner=learner, _targets=targets, **new)
+
+    # ---------------------------------------------------------------- learning from one example
 
     @shared_docs
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -237,212 +311,140 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         <x, y (one label), returns>
         """
         label = y.item() if isinstance(y, np.generic) else y
-        if not hasattr(self, "_learner") or self._kernel_in().takes == "gram":
+        learner = self.__dict__.get("_learner")
+        if learner is None or (learner.kernel is not None and learner.kernel.takes == "gram"):
             self._refuse_many(label)
-            self.partial_fit(self._as_batch(x), [y])
-            if isinstance(x, dict):
-                self._columns = {name: i for i, name in enumerate(x)}
-            return self
-        if self._knows(label) and self.class_weight is None:
-            self._learner.learn_one(self._fast_row(x, grow=True), self._labels.target(label), self._seen)
+            return self._learn_first(x, [y])
+        targets = self._targets
+        if self.class_weight is None and self._knows(label, learner.n_seen) and not brings_features(x, self._columns):
+            row = one_row(x, learner.kernel or LINEAR, self._columns, self._name)
+            self._check_examples(learner.kernel, row)
+            learner.learn_one(row, targets.target(label), learner.next_row_id)  # type: ignore[attr-defined]
         else:
             self._refuse_many(label)
-            targets = np.asarray([y])
-            check_classification_targets(targets)
-            self._labels.copy().index(targets, self._name)  # refuses a bad label before the learner changes
-            weights = self._weights(None, targets, balanced=False)
-            row = self._fast_row(x, grow=True)
-            if weights[0] > 0:
-                self._learn_chunk(row, targets, weights, np.array([self._seen]))
-        self._seen += 1
+            labels = np.asarray([y])
+            check_classification_targets(labels)
+            self._learn_one_more(x, labels)
         return self
+
+    def _learn_first(self, x: Any, y: Any) -> Self:
+        """Learns from the first example of a stream; a dict defines the columns."""
+        names = tuple(x) if isinstance(x, dict) else None
+        return self._learn_chunk(as_batch(x, self._named_kernel(), self._name), y, names=names)
+
+    def _learn_one_more(self, x: Any, y: NDArray) -> None:
+        """Learns from an example that may bring a class or features, or has a class weight; y (1,)."""
+        kernel, columns = self._learner.kernel or LINEAR, self._columns
+        targets, n_seen = self._targets, self._learner.n_seen
+        brings_class = bool(targets.first_examples(y, n_seen, self._name))  # refuses a bad label
+        if isinstance(targets, Labels) and targets.latest > n_seen:  # forgets first examples that never came
+            self._targets = targets.with_examples(y, [], n_seen)
+        weights, class_weight = np.ones(1), getattr(self, "class_weight", None)
+        if class_weight is not None:
+            weights = class_weights(class_weight, y, weights > 0, self._name, balanced=False)
+        if isinstance(x, dict) and kernel.takes == "vectors":
+            columns = with_features_of(x, columns, self._name)
+        row, row_id = one_row(x, kernel, columns, self._name), self._learner.next_row_id
+        self._check_examples(kernel, row)
+        if weights[0] == 0:
+            self._learner.skip_to(row_id + 1)
+        elif brings_class or columns is not self._columns:
+            self._learn_change(row, y, weights, np.array([row_id]), columns)
+        elif weights[0] == 1:
+            self._learner.learn_one(row, self._targets.encode(y), row_id)
+        else:
+            self._learner.learn(row, self._targets.encode(y), weights, np.array([row_id]))
 
     def _refuse_many(self, label: Any) -> None:
         if isinstance(label, (list, tuple, set, dict, np.ndarray)):
             raise KindError(f"{self._name}: y must be one label; got {label!r}.")
 
-    def _knows(self, label: Any) -> bool:
-        """Whether an example of this class has been seen; False if the label cannot be hashed."""
+    def _knows(self, label: Any, n_seen: int) -> bool:
+        """Whether an example of this class has been seen, and no class is announced that has not come."""
+        targets = self._targets
+        assert isinstance(targets, Labels)
         try:
-            return label in self._labels.seen
-        except TypeError:
+            return targets.latest <= n_seen and label in targets.since
+        except TypeError:  # it cannot be hashed
             return False
 
     # ---------------------------------------------------------------- predicting
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The scores of the rows of X: shape (n,) for two classes, positive for classes_[1]; else (n, classes)."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+    def _rows_to_predict(self, X: Any) -> Rows:
+        check_is_fitted(self, "_learner")
+        if self._knows_no_class():  # stopped before the first example was learned
+            raise NotFittedError(f"{self._name} has not learned from any example yet. Call fit or partial_fit first.")
+        return rows_to_predict(self, self._learner.kernel or LINEAR, self._columns, X)
 
     def predict(self, X: Any) -> NDArray:
-        """The label of each row of X, shape (n,): the class with the largest score.
+        """The prediction for each row of X, shape (n,): a label, a number, or +1 (inlier) and −1 (outlier).
 
-        With two classes, classes_[1] if the score is ≥ 0. A class of which no example was seen is never predicted.
+        The label is the class with the largest score; with two classes, classes_[1] if the score is ≥ 0. A class of
+        which no example was seen is never predicted.
         """
-        best = self._best(self._scores(X))
-        chosen: NDArray = self.classes_[best]
-        return chosen
+        rows = self._rows_to_predict(X)
+        return self._decision().decide(fitted.scorer_of(self).scores(rows))
 
     def predict_one(self, x: Any) -> Any:
-        """The label of one example x, a vector, dict, CSR row or object; None before any learning."""
-        if not hasattr(self, "_learner"):
+        """The prediction for one example x, a vector, dict, CSR row or object; None before any learning."""
+        learner = self.__dict__.get("_learner")
+        if learner is None or self._knows_no_class():
             return None
-        scores, labels = self._output_scores_one(self._fast_row(x)), self._labels
-        if labels.n_outputs == 1 and len(labels.seen) == 2:
-            label = self.classes_[int(scores[0, 0] * labels.sign >= 0)]
+        scores = self._scores_one(one_row(x, learner.kernel or LINEAR, self._columns, self._name))
+        return self._decide_one(scores)
+
+    def _knows_no_class(self) -> bool:
+        return isinstance(self._targets, Labels) and not self._targets.found
+
+    def _scores_one(self, row: Rows) -> NDArray[np.float64]:
+        """The scores of one row, shape (1, outputs), outputs in the learner's order, in a few microseconds."""
+        return self._learner.scores(row)
+
+    def _decide_one(self, scores: NDArray[np.float64]) -> Any:
+        """What is predicted from the scores of one row, as a Python object."""
+        targets = self._targets
+        if isinstance(targets, Labels) and len(targets.found) == 2 and targets.all_seen(self._learner.n_seen):
+            label = targets.classes[int(scores[0, 0] * targets.sign >= 0)]
         else:
-            label = self.classes_[self._best(labels.out(scores))[0]]
+            label = self._decision().decide(targets.by_class(scores))[0]
         return label.item() if isinstance(label, np.generic) else label
 
-    def _best(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The index of the predicted class of each row; a class without an example so far is never predicted."""
-        if len(self.classes_) == 1:
-            return np.zeros(len(scores), dtype=np.intp)
-        all_seen = len(self._labels.seen) == len(self.classes_)
-        return best_class(scores, None if all_seen else self._labels.unseen())
+    def _decision(self) -> Decision:
+        """How scores, in the order of `classes_`, become predictions."""
+        return self._targets.decision(self._learner.n_seen)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self, "_learner")
-        return self._labels.out(self._output_scores(self._check_to_predict(X)))
+    def _make_scorer(self) -> Scorer:
+        """What predicts, as a frozen model with the outputs in the learner's order."""
+        return self._learner.scorer()
 
-    # ---------------------------------------------------------------- input validation
+    def _hypothesis(self) -> object:
+        """Parameters on which the scorer depends, besides what was learned."""
+        return None
 
-    def _check_labelled(self, X: Any, y: Any, *, reset: bool, whole: bool) -> tuple[Rows, NDArray]:
-        self._check_params()
-        rows, labels = self._check_data(X, y, reset=reset, whole=whole)
-        if reset or not are_labels(labels):
-            check_labels(labels, self._name)
-        return rows, labels
+    # ---------------------------------------------------------------- what was learned
 
-    def _weights(self, sample_weight: Any, y: NDArray, *, balanced: bool) -> NDArray[np.float64]:
-        """The weight of each example: sample weight times class weight."""
-        weights = self._sample_weights(sample_weight, len(y))
-        if self.class_weight is not None:
-            weights *= class_weights(self.class_weight, y, weights > 0, self._name, balanced=balanced)
-        return weights
+    model_ = property(fitted.model)
+    support_, support_vectors_ = property(fitted.support), property(fitted.support_vectors)
+    dual_coef_, intercept_ = property(fitted.dual_coef), property(fitted.intercept)
+    n_rounds_, n_mistakes_ = property(fitted.n_rounds), property(fitted.n_mistakes)
+    n_updates_, mistakes_ = property(fitted.n_updates), property(fitted.mistakes)
+    certificate_ = property(fitted.certificate)
 
+    snapshot, resume = estimator_state.snapshot, estimator_state.resume
+    state = estimator_state.online_state
 
-class OnlineRegressor(OnlineEstimator):
-    """The base of the regressors and of novelty detection, which learn one output; not for use by itself."""
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The estimator of a state; it goes on exactly as the one that gave it."""
+        return estimator_state.online_from_state(cls, state)
 
-    _targets: Literal["numbers", "none"] = "numbers"
+    def _theorem(self, radius_sq: float) -> Theorem | str | None:
+        """The theorem on the mistakes if k(x, x) ≤ radius_sq and all weights are 1; or, in words, why there is none.
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer(self.max_iter, "max_iter", self._name, at_least=1)
-
-    @abstractmethod
-    def _new_learner(self, rows: Rows, n_outputs: int) -> Any:
-        """A new learner; `rows` are the first data, from which gamma is resolved."""
-
-    @abstractmethod
-    def _output_scores(self, X: Any) -> NDArray[np.float64]:
-        """The scores of the rows of X, shape (n, 1)."""
-
-    @abstractmethod
-    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
-        """The same for one row, shape (1, 1), in a few microseconds."""
-
-    # ---------------------------------------------------------------- learning
-
-    @shared_docs
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learns from a data set in up to `max_iter` epochs; stops after an epoch without an update.
-
-        <X, y (numbers), sample_weight, new fit, returns, stopped>
+        None if the estimator has no `certificate_` at all.
         """
-        with undo_on_error(self):
-            go_on = bool(self.warm_start) and hasattr(self, "_learner")
-            rows, y, weights, present, given = self._check_targets(X, y, sample_weight, reset=not go_on, whole=True)
-            random = check_random_state(self.random_state)
-            if not go_on:
-                self._begin(rows)
-            run = StreamedEpochs(self._learner, rows, y, weights, self._seen + present)
-            interrupted = self._run_epochs(run, len(rows), random, "updates")
-            self._seen += given
-        if interrupted is not None:
-            raise interrupted
-        return self
+        return None
 
-    @shared_docs
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from a chunk of further examples, each once, in their order.
-
-        <X (chunk)>
-        y : shape (n,), the target numbers; novelty detection ignores it.
-        <sample_weight, returns, stopped (chunk)>
-        """
-        with undo_on_error(self):
-            first = not hasattr(self, "_learner")
-            rows, y, weights, present, given = self._check_targets(X, y, sample_weight, reset=first, whole=False)
-            if first:
-                self._begin(rows)
-            row_ids, interrupted = self._seen + present, None
-            self._seen += given
-            before = self._learner.savepoint()
-            try:
-                self._learner.learn(rows, y, weights, row_ids)
-            except KeyboardInterrupt as stop:
-                interrupted = stop
-            except Exception:
-                self._learner.rollback(before)
-                raise
-        if interrupted is not None:
-            raise interrupted
-        return self
-
-    def _check_targets(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool
-    ) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], int]:
-        """Rows, targets (n, 1), weights and positions of the examples with a positive weight; the length of X."""
-        self._check_params()
-        rows, y = self._check_data(X, y, reset=reset, whole=whole, targets=self._targets)
-        weights = self._sample_weights(sample_weight, len(rows))
-        targets = np.ones((len(rows), 1)) if y is None else np.array(y, dtype=np.float64).reshape(-1, 1)
-        present, given = np.flatnonzero(weights > 0), len(rows)
-        if len(present) < len(rows):
-            rows, targets, weights = rows[present], targets[present], weights[present]
-        return rows, targets, weights, present, given
-
-    def _begin(self, rows: Rows) -> None:
-        self._seen, self._dtype = 0, rows.dtype
-        self._learner = self._new_learner(rows, 1)
-        self.n_iter_, self.converged_ = 1, False
-
-    @shared_docs
-    def learn_one(self, x: Any, y: Any = None) -> Self:
-        """Learns from one example.
-
-        <x, y (one number), returns>
-        """
-        if self._targets == "none":
-            y = 1.0
-        elif not isinstance(y, number_types.Real):
-            raise KindError(f"{self._name}: y must be one number; got {y!r}.")
-        elif not math.isfinite(y):
-            raise ValuesError(f"{self._name}: y must be finite; got {y!r}.")
-        if not hasattr(self, "_learner") or self._kernel_in().takes == "gram":
-            self.partial_fit(self._as_batch(x), None if self._targets == "none" else [y])
-            if isinstance(x, dict):
-                self._columns = {name: i for i, name in enumerate(x)}
-            return self
-        self._learner.learn_one(self._fast_row(x, grow=True), np.array([[y]], dtype=np.float64), self._seen)
-        self._seen += 1
-        return self
-
-    # ---------------------------------------------------------------- predicting
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self, "_learner")
-        return self._output_scores(self._check_to_predict(X))[:, 0]
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The prediction f(x) for each row of X, shape (n,)."""
-        return self._scores(X)
-
-    def predict_one(self, x: Any) -> float | None:
-        """The prediction f(x) for one example x, a vector, dict, CSR row or object; None before any learning."""
-        if not hasattr(self, "_learner"):
-            return None
-        return float(self._output_scores_one(self._fast_row(x))[0, 0])
+    def _certified_state(self) -> object:
+        """What must not have changed since the fit for its certificate to be about the estimator."""
+        return self._learner.n_seen

@@ -6,21 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
 from onkel.errors import warn
-from onkel.estimators.online_kernel import OnlineKernelClassifier
+from onkel.estimators import by_task
+from onkel.estimators.online import OnlineEstimator
 from onkel.estimators.shared_docs import shared_docs
-from onkel.kernels.rows import Rows
+from onkel.kernels import Kernel
 from onkel.learners.lasvm import LasvmLearner
+from onkel.models.columns import Columns
 
 __all__ = ["OnlineSVC"]
 
 
 @shared_docs
-class OnlineSVC(OnlineKernelClassifier):
+class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """A support vector machine that sees each example once and comes close to one that sees all the data at once.
 
     It keeps the examples that may become support vectors, and minimises ½ αᵀKα − yᵀα over them, under Σα = 0; K is
@@ -109,10 +112,12 @@ class OnlineSVC(OnlineKernelClassifier):
         for name in ("C", "tol", "cache_size"):
             check_number(getattr(self, name), name, self._name, above=0.0)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> LasvmLearner:
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> LasvmLearner:
         limit = int(float(self.cache_size) * 2**20)
-        return LasvmLearner(self._resolve(rows), n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
+        return LasvmLearner(kernel, n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
 
+    _learner: LasvmLearner
+    decision_function = by_task.decision_function
     _stops_when_separated = False
 
     def _theorem(self, radius_sq: float) -> str:
@@ -136,24 +141,12 @@ class OnlineSVC(OnlineKernelClassifier):
             )
         return self
 
-    def _epochs_new(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
-    ) -> KeyboardInterrupt | None:
-        return super()._epochs_new(rows, y, weights, row_ids) or self._finished()
+    def _hypothesis(self) -> object:
+        return self._learner.n_commits  # `finish` changes the solution without an example
 
-    def _epochs_more(
-        self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray
-    ) -> KeyboardInterrupt | None:
-        return super()._epochs_more(rows, y, weights, row_ids) or self._finished()
-
-    def _finished(self) -> KeyboardInterrupt | None:
-        """Calls `finish` at the end of a fit if the user wants it; returns the Ctrl-C that ended it."""
-        try:
-            if self.finish_fit:
-                self.finish()
-        except KeyboardInterrupt as stop:
-            return stop
-        return None
+    def _finish_fit(self) -> None:
+        if self.finish_fit:
+            self.finish()
 
     # ---------------------------------------------------------------- the solution
 
@@ -177,4 +170,4 @@ class OnlineSVC(OnlineKernelClassifier):
 
     def _in_class_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the outputs, from the learner's order to that of `classes_`."""
-        return values if self._labels.n_outputs == 1 else values[self._labels.order]
+        return self._targets.by_class(values[None, :])[0] if self._targets.n_outputs > 1 else values

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from sklearn.base import RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 
 from onkel.bounds.theorems import Theorem, pa_theorem
 from onkel.checks import check_number, check_one_of
-from onkel.estimators.online import OnlineRegressor
-from onkel.estimators.online_kernel import OnlineKernelClassifier, OnlineKernelEstimator
+from onkel.estimators import by_task
+from onkel.estimators.online import OnlineEstimator
+from onkel.estimators.parameters import check_budget
 from onkel.estimators.shared_docs import shared_docs
-from onkel.kernels.rows import Rows
+from onkel.estimators.targets import Numbers
+from onkel.kernels import Kernel
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.rules import Rule
+from onkel.models.columns import Columns
 
 __all__ = ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
 
@@ -22,7 +25,7 @@ Variant = Literal["PA", "PA-I", "PA-II"]
 
 
 @shared_docs
-class PassiveAggressiveClassifier(OnlineKernelClassifier):
+class PassiveAggressiveClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """A learner with a margin: passive if y f(x) ≥ 1, else it takes the smallest step that makes it so.
 
     f ← f + τ y k(x, ·), with the loss l = max(0, 1 − y f(x)) and the step
@@ -101,7 +104,10 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    RULES: ClassVar[dict[str, Any]] = {"PA": rules.pa, "PA-I": rules.pa1, "PA-II": rules.pa2}
+    _learner: BudgetedLearner
+    decision_function = by_task.decision_function
+
+    RULES: ClassVar[dict[str, Rule]] = {"PA": rules.pa, "PA-I": rules.pa1, "PA-II": rules.pa2}
 
     @property
     def _stops_when_separated(self) -> bool:  # type: ignore[override]
@@ -109,13 +115,12 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_budget(self.budget, none=True)
+        check_budget(self.budget, self._name, none=True)
         check_number(self.C, "C", self._name, above=0.0)
         check_one_of(self.variant, "variant", self.RULES, self._name)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
-        rule = Rule(self.RULES[self.variant], () if self.variant == "PA" else (float(self.C),))
-        return BudgetedLearner(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+        return BudgetedLearner(kernel, n_outputs, _rule(self), _replacing(self.budget))
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
         if self._learner.policy.budget is not None:
@@ -124,7 +129,7 @@ class PassiveAggressiveClassifier(OnlineKernelClassifier):
 
 
 @shared_docs
-class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRegressor):  # type: ignore[misc]
+class PassiveAggressiveRegressor(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     """Regression that is passive if the error is at most ε, else takes the smallest step that makes it so.
 
     f ← f + τ sign(y − f(x)) k(x, ·), with the loss l = max(0, |y − f(x)| − ε) and the step
@@ -199,7 +204,14 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
         self.warm_start = warm_start
         self.verbose = verbose
 
-    RULES: ClassVar[dict[str, Any]] = {
+    _learner: BudgetedLearner
+    TARGETS = Numbers
+    fit = by_task.fit_numbers
+    partial_fit = by_task.partial_fit_numbers  # type: ignore[assignment]
+    learn_one = by_task.learn_one_number
+    _stops_when_separated = False
+
+    RULES: ClassVar[dict[str, Rule]] = {
         "PA": rules.pa_regression,
         "PA-I": rules.pa1_regression,
         "PA-II": rules.pa2_regression,
@@ -207,15 +219,19 @@ class PassiveAggressiveRegressor(OnlineKernelEstimator, RegressorMixin, OnlineRe
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._check_budget(self.budget, none=True)
+        check_budget(self.budget, self._name, none=True)
         check_number(self.C, "C", self._name, above=0.0)
         check_number(self.epsilon, "epsilon", self._name, at_least=0.0)
         check_one_of(self.variant, "variant", self.RULES, self._name)
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> BudgetedLearner:
-        more = () if self.variant == "PA" else (float(self.C),)
-        rule = Rule(self.RULES[self.variant], (float(self.epsilon), *more), signs=False)
-        return BudgetedLearner(self._resolve(rows), n_outputs, rule, _replacing(self.budget))
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+        return BudgetedLearner(kernel, n_outputs, _rule(self), _replacing(self.budget))
+
+
+def _rule(estimator: PassiveAggressiveClassifier | PassiveAggressiveRegressor) -> Rule:
+    """The rule of an estimator, with its parameters."""
+    rule = estimator.RULES[estimator.variant]
+    return rule.with_params(**{name: float(getattr(estimator, name)) for name in rule.params})
 
 
 def _replacing(budget: int | None) -> policies.Policy:

@@ -7,61 +7,40 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.bounds.certificates import certify_perceptron_fit
 from onkel.bounds.theorems import Certificate
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ParameterError
+from onkel.estimators import by_task
 from onkel.estimators.base import warn_of_conflicts
-from onkel.estimators.online import OnlineClassifier, OnlineKernelInput
+from onkel.estimators.examples import Examples
+from onkel.estimators.fitted import scorer_of
+from onkel.estimators.online import OnlineEstimator
 from onkel.estimators.shared_docs import shared_docs
+from onkel.estimators.targets import Labels, Targets
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.learners.epochs import StreamedEpochs
-from onkel.learners.kernel_perceptron import KernelPerceptronLearner
+from onkel.learners.epochs import Epochs
+from onkel.learners.kernel_perceptron import HYPOTHESES, Hypothesis, KernelPerceptronLearner
 from onkel.learners.kernel_perceptron_epochs import KeptScoreEpochs
+from onkel.learners.learner import Learner
 from onkel.learners.linear_perceptron import LinearPerceptronLearner
-from onkel.models.expansion import Expansion
+from onkel.models.columns import Columns
 from onkel.models.linear import LinearModel
-from onkel.models.model import support_data
-from onkel.models.vote import Vote, vote_weights
+from onkel.models.scorer import Scorer
 
 __all__ = ["KernelPerceptron", "Perceptron"]
 
-Hypothesis = Literal["averaged", "voted", "last", "random", "best"]
-HYPOTHESES = ("averaged", "voted", "last", "random", "best")
-
-
-class _WithLedger(OnlineClassifier):
-    """A classifier that updates on mistakes only and keeps the ledger of all of them."""
-
-    @property
-    def mistakes_(self) -> NDArray[Any]:
-        """The ledger of all mistakes in order; its field "class" is the index of the output in `classes_`."""
-        check_is_fitted(self, "_learner")
-        return self._labels.report(self._learner.ledger.entries)
-
-    @property
-    def n_mistakes_(self) -> int:
-        """The number of mistakes, summed over the outputs."""
-        check_is_fitted(self, "_learner")
-        return len(self._learner.ledger)
-
-    @property
-    def n_rounds_(self) -> int:
-        """The number of examples presented, with or without an update; an example counts once in each epoch."""
-        check_is_fitted(self, "_learner")
-        return int(self._learner.rounds)
-
 
 @shared_docs
-class KernelPerceptron(OnlineKernelInput, _WithLedger):
+class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """The perceptron in dual form: the model is a count of mistakes for each example.
 
     f(x) = Σᵢ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes on example i, and a mistake is y f(x) ≤ 0. With more than two
@@ -165,69 +144,63 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
         check_number(self.cache_size, "cache_size", self._name, at_least=0.0)
         check_one_of(self.hypothesis, "hypothesis", HYPOTHESES, self._name)
 
-    def _resolve(self, rows: Rows) -> Kernel:
-        self._certificate: Certificate | None = None
-        return super()._resolve(rows)
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> KernelPerceptronLearner:
+        return KernelPerceptronLearner(kernel, n_outputs, float(bool(self.fit_intercept)))
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> KernelPerceptronLearner:
-        return KernelPerceptronLearner(self._resolve(rows), n_outputs, float(bool(self.fit_intercept)))
-
-    def _new_run(
-        self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray
-    ) -> KeptScoreEpochs:
+    def _new_epochs(self, learner: Learner, examples: Examples, targets: Targets) -> KeptScoreEpochs:
+        assert learner.kernel is not None
         return KeptScoreEpochs(
-            self._resolve(rows),
-            rows,
-            targets,
-            weights,
-            row_ids=row_ids,
+            learner.kernel,
+            examples.rows,
+            targets.encode(examples.y),
+            examples.weights,
+            row_ids=examples.row_ids,
             bias=float(bool(self.fit_intercept)),
             cache_bytes=int(self.cache_size * 1e6),
             again=self.max_iter > 1,
         )
 
-    def _after_fit(self, run: KeptScoreEpochs, y: NDArray, interrupted: bool) -> None:
-        self._certificate = certify_perceptron_fit(run, self.n_iter_, self._is_psd)
+    def _after_fit(self, run: Epochs, examples: Examples, interrupted: bool) -> None:
+        assert isinstance(run, KeptScoreEpochs)
+        certificate = certify_perceptron_fit(run, self.n_iter_, self._is_psd)
+        self._certified = self._certified_state(), certificate
         if self.max_iter > 1 and not self.converged_ and not interrupted:
-            warn_of_conflicts(run.rows, y[run.place], self._name)
+            warn_of_conflicts(run.rows, examples.y[run.place], self._name)
 
     # ---------------------------------------------------------------- what was learned
+
+    _learner: KernelPerceptronLearner
+    decision_function = by_task.decision_function
+
+    def _make_scorer(self) -> Scorer:
+        return self._learner.scorer(self.hypothesis, self._draw)
+
+    def _hypothesis(self) -> object:
+        return self.hypothesis
+
+    def _scores_one(self, row: Rows) -> NDArray[np.float64]:
+        learner = self._learner
+        if self.hypothesis == "averaged":
+            return learner.scores(row, learner.averaged())
+        if self.hypothesis == "last":
+            return learner.scores(row)
+        scores, targets = scorer_of(self).scores(row), self._targets  # in the order of `classes_`
+        assert isinstance(targets, Labels)
+        if targets.n_outputs == 1:
+            return scores * targets.sign
+        by_output = np.empty_like(scores)
+        by_output[:, targets.order] = scores
+        return by_output
 
     @property
     def mistake_counts_(self) -> NDArray[np.int64]:
         """The number of mistakes on each of the m support vectors, shape (outputs, m)."""
         check_is_fitted(self, "_learner")
-        entries = self._learner.ledger.entries
-        counts = np.zeros((len(self.support_), self._learner.n_outputs), dtype=np.int64)
-        np.add.at(counts, (np.searchsorted(self.support_, entries["row"]), entries["class"]), 1)
-        return (counts if self._learner.n_outputs == 1 else counts[:, self._labels.order]).T
-
-    @property
-    def support_(self) -> NDArray[np.int64]:
-        """The row indices of the m support vectors, the rows ever got wrong, in ascending order, shape (m,)."""
-        check_is_fitted(self, "_learner")
-        found: NDArray[np.int64] = np.sort(self._learner.support.row_ids)
-        return found
-
-    @property
-    def support_vectors_(self) -> Any:
-        """The support vectors, in the order of `support_`."""
-        return support_data(self._ordered_support())
-
-    @property
-    def dual_coef_(self) -> NDArray[np.float64]:
-        """The coefficients of the hypothesis, shape (outputs, m)."""
-        coef = self._coef()
-        coef = coef[np.argsort(self._learner.support.row_ids)]
-        return np.ascontiguousarray(self._labels.out(coef).T)
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """The intercept b of each output of the hypothesis, shape (outputs,)."""
-        coef = self._coef()
-        coef = self._labels.out(coef)
-        found: NDArray[np.float64] = self._learner.bias * coef.sum(axis=0)
-        return found
+        learner = self._learner
+        entries, rows = learner.ledger.entries, np.sort(learner.support.row_ids)
+        counts = np.zeros((len(rows), learner.n_outputs))
+        np.add.at(counts, (np.searchsorted(rows, entries["row"]), entries["class"]), 1)
+        return np.abs(self._targets.by_class(counts)).T.astype(np.int64)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -240,83 +213,19 @@ class KernelPerceptron(OnlineKernelInput, _WithLedger):
     def certificate_(self) -> Certificate:
         """The mistakes of the last `fit` and the theorem's bound on them; without a bound after a single epoch."""
         check_is_fitted(self, "_learner")
-        if self._certificate is None or len(self._learner.ledger) != self._certificate.mistakes:
+        if self._certified is None or self._certified[0] != self._certified_state():
             raise AttributeError(
                 "certificate_ is there after fit; after online learning use onkel.bounds.certificate(estimator, X, y)"
             )
-        return self._certificate
+        found: Certificate = self._certified[1]
+        return found
 
-    @property
-    def model_(self) -> Expansion | Vote:
-        """The hypothesis as a frozen model whose outputs are the columns of `decision_function`."""
-        model = self._output_model()
-        labels = self._labels
-        if isinstance(model, Vote):
-            if labels.n_outputs == 1:
-                return model  # its output is already positive for classes_[1]
-            output, start = np.argsort(labels.order)[model.output], model.start[labels.order]
-            return dataclasses.replace(model, output=output, start=start)
-        return Expansion(model.kernel, model.support, model.rows, labels.out(model.coef), self.intercept_)
-
-    # ---------------------------------------------------------------- hypotheses
-
-    def _coef(self) -> NDArray[np.float64]:
-        """Coefficients (support vectors, outputs) of the hypothesis, in the order of the learner's support."""
-        check_is_fitted(self, "_learner")
-        learner: KernelPerceptronLearner = self._learner
-        if self.hypothesis == "last":
-            return learner.support.coef
-        if self.hypothesis == "averaged":
-            return learner.averaged()
-        if self.hypothesis == "voted":
-            raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
-        if self.hypothesis == "random":  # the guess in use at a random round
-            return learner.guess_at(np.full(learner.n_outputs, 1 + int(self._draw * learner.rounds)))
-        ends = [learner.ledger.end_of_longest(o, learner.rounds) for o in range(learner.n_outputs)]
-        return learner.guess_at(np.array(ends))
-
-    def _ordered_support(self) -> Rows:
-        check_is_fitted(self, "_learner")
-        support: Rows = self._learner.support.all_rows()
-        return support[np.argsort(self._learner.support.row_ids)]
-
-    def _output_model(self) -> Expansion | Vote:
-        """The hypothesis with the outputs in the learner's order; cached until the learner changes."""
-        check_is_fitted(self, "_learner")
-        learner: KernelPerceptronLearner = self._learner
-        key = (len(learner.ledger), learner.rounds, self.hypothesis)
-        if learner.model is None or learner.model[0] != key:
-            learner.model = key, self._make_model(learner)
-        model: Expansion | Vote = learner.model[1]
-        return model
-
-    def _make_model(self, learner: KernelPerceptronLearner) -> Expansion | Vote:
-        support, rows = self._ordered_support(), self.support_
-        if self.hypothesis != "voted":
-            coef = self._coef()
-            ordered = np.ascontiguousarray(coef[np.argsort(learner.support.row_ids)])
-            return Expansion(learner.kernel, support, rows, ordered, learner.bias * coef.sum(axis=0))
-        entries = learner.ledger.entries
-        start, weight = vote_weights(entries["round"], entries["class"], learner.n_outputs, learner.rounds)
-        place = np.searchsorted(rows, entries["row"])
-        # a score of 0 votes for +1, so a single output must have its sign here: +1 means classes_[1]
-        output, step = entries["class"].copy(), entries["step"] * self._labels.sign
-        return Vote(learner.kernel, support, rows, place, output, step, weight, start, learner.bias)
-
-    def _output_scores(self, X: Any) -> NDArray[np.float64]:
-        scores = self._output_model().scores(X)
-        return scores * self._labels.sign if self.hypothesis == "voted" else scores
-
-    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
-        if self.hypothesis == "averaged":
-            return self._learner.scores(row, self._learner.averaged())  # type: ignore[no-any-return]
-        if self.hypothesis == "last":
-            return self._learner.scores(row)  # type: ignore[no-any-return]
-        return self._output_scores(row)
+    def _certified_state(self) -> object:
+        return self._learner.n_mistakes
 
 
 @shared_docs
-class Perceptron(_WithLedger):
+class Perceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """The linear perceptron: v ← v + η y x and b ← b + η y whenever y (v·x + b) ≤ 0.
 
     With more than two classes there is one binary classifier per class (one-vs-rest). Without the intercept it makes
@@ -384,41 +293,30 @@ class Perceptron(_WithLedger):
         if self.hypothesis not in ("last", "averaged"):
             raise ParameterError(f"{self._name}: hypothesis must be last or averaged; got {self.hypothesis!r}.")
 
-    def _new_learner(self, rows: Rows, n_outputs: int) -> LinearPerceptronLearner:
+    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> LinearPerceptronLearner:
+        assert columns.n_features is not None
         return LinearPerceptronLearner(
-            self.n_features_in_, n_outputs, float(self.learning_rate), bool(self.fit_intercept)
+            columns.n_features, n_outputs, float(self.learning_rate), bool(self.fit_intercept)
         )
 
-    def _new_run(
-        self, rows: Rows, targets: NDArray[np.int8], weights: NDArray[np.float64], row_ids: NDArray
-    ) -> StreamedEpochs:
-        return StreamedEpochs(self._new_learner(rows, targets.shape[1]), rows, targets, weights, row_ids)
+    # ---------------------------------------------------------------- what was learned
 
-    def _after_fit(self, run: StreamedEpochs, y: NDArray, interrupted: bool) -> None:
-        if self.max_iter > 1 and not self.converged_ and not interrupted:
-            warn_of_conflicts(run.rows, y, self._name)
+    _learner: LinearPerceptronLearner
+    decision_function = by_task.decision_function
 
-    def _v(self) -> NDArray[np.float64]:
-        """v and, in the last column, b of the hypothesis, shape (outputs, features + 1)."""
-        check_is_fitted(self, "_learner")
-        learner: LinearPerceptronLearner = self._learner
-        return learner.averaged() if self.hypothesis == "averaged" else learner.V
+    def _make_scorer(self) -> LinearModel:
+        return self._learner.scorer(self.hypothesis)
 
-    def _output_scores(self, X: Any) -> NDArray[np.float64]:
-        V = self._v()
-        return LinearModel(V[:, :-1], V[:, -1]).scores(X)
+    def _hypothesis(self) -> object:
+        return self.hypothesis
 
-    def _output_scores_one(self, row: Rows) -> NDArray[np.float64]:
-        return self._learner.scores(row, self._v())  # type: ignore[no-any-return]
+    def _scores_one(self, row: Rows) -> NDArray[np.float64]:
+        learner = self._learner
+        return learner.scores(row, learner.averaged() if self.hypothesis == "averaged" else None)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
         """The weight vector of each output of the hypothesis, shape (outputs, features)."""
-        v = self._v()
-        return np.array(self._labels.out(v[:, :-1].T).T)
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """The intercept b of each output of the hypothesis, shape (outputs,)."""
-        v = self._v()
-        return np.array(self._labels.out(v[None, :, -1])[0])
+        scorer = scorer_of(self)
+        assert isinstance(scorer, LinearModel)
+        return scorer.coef.copy()

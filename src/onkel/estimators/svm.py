@@ -20,7 +20,7 @@ from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
 from onkel.estimators.base import undo_on_error
 from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.svm_base import OneExpansion, SupportVectorMachine, as_support
+from onkel.estimators.svm_base import SupportVectorMachine, as_support, fit_one
 from onkel.estimators.targets import check_labels
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
@@ -246,7 +246,7 @@ def _times(C: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @shared_docs
-class SVR(RegressorMixin, OneExpansion):  # type: ignore[misc]
+class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
     """Support vector regression: an error up to ε costs nothing, a larger one its excess over ε.
 
     min ½‖w‖² + Σ Cᵢ max(0, |w·φ(xᵢ) + b − yᵢ| − ε), solved through its dual, with two variables for each row.
@@ -315,7 +315,8 @@ class SVR(RegressorMixin, OneExpansion):  # type: ignore[misc]
 
         <X, y (numbers), sample_weight (C), returns, stopped (SVM)>
         """
-        return self._fit_one(X, y, sample_weight, "numbers")
+        fit_one(self, X, y, sample_weight, "numbers")
+        return self
 
     def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
@@ -327,14 +328,14 @@ class SVR(RegressorMixin, OneExpansion):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The prediction f(x) for each row of X, shape (n,)."""
-        return self._scores(X)
+        return self._first_scores(X)
 
     def _decision(self) -> Number:
         return Number()
 
 
 @shared_docs
-class OneClassSVM(OutlierMixin, OneExpansion):  # type: ignore[misc]
+class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]
     """The one-class support vector machine, for outliers: f is positive on all but a fraction of about ν of the rows.
 
     min ½αᵀKα with 0 ≤ αᵢ ≤ wᵢ and Σα = ν Σw for the sample weights w; f(x) = Σ αᵢ k(xᵢ, x) − ρ.
@@ -401,7 +402,8 @@ class OneClassSVM(OutlierMixin, OneExpansion):  # type: ignore[misc]
 
         <X, y (ignored), sample_weight (α), returns, stopped (SVM)>
         """
-        return self._fit_one(X, None, sample_weight, "none")
+        fit_one(self, X, None, sample_weight, "none")
+        return self
 
     def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
@@ -419,11 +421,11 @@ class OneClassSVM(OutlierMixin, OneExpansion):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """f(x) of each row of X, shape (n,): positive for inliers."""
-        return self._scores(X)
+        return self._first_scores(X)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """f(x) + ρ = Σ αᵢ k(xᵢ, x) of each row of X, shape (n,): the higher, the more normal."""
-        scores: NDArray[np.float64] = self._scores(X) + self.offset_
+        scores: NDArray[np.float64] = self._first_scores(X) + self.offset_
         return scores
 
     def predict(self, X: Any) -> NDArray[np.intp]:

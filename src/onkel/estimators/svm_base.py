@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,10 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from onkel._core import thread_count, threads
+from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.errors import KindError, ParameterError, ValuesError, warn
-from onkel.estimators.base import undo_on_error
-from onkel.estimators.input import KernelInput
+from onkel.estimators import estimator_state
+from onkel.estimators.base import Estimator, undo_on_error
+from onkel.estimators.input import first_data, rows_to_predict
 from onkel.estimators.progress import progress_bar
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
@@ -32,15 +34,16 @@ from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.one_vs_one import OneVsOne
 from onkel.models.scorer import support_data
+from onkel.models.state import State
 
-__all__ = ["OneExpansion", "SupportVectorMachine", "as_support"]
+__all__ = ["SupportVectorMachine", "as_support", "fit_one"]
 
 BAR = 1000  # steps of the progress bar
 
 Task = Callable[[], tuple[dual.Problem, NDArray[np.float64]]]  # makes a problem and the β to start from
 
 
-class SupportVectorMachine(KernelInput):
+class SupportVectorMachine(Estimator):
     """The base of SVC, SVR and OneClassSVM; not for use by itself."""
 
     tol: float
@@ -53,6 +56,15 @@ class SupportVectorMachine(KernelInput):
     KERNEL_DEFAULTS: ClassVar[dict[str, Any]] = {"gamma": "scale", "degree": 3, "coef0": 0.0}
 
     _scorer: Expansion | OneVsOne  # the solution
+    _columns: Columns
+    kernel_: Kernel
+
+    state = estimator_state.svm_state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The estimator of a state."""
+        return estimator_state.svm_from_state(cls, state)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -65,8 +77,8 @@ class SupportVectorMachine(KernelInput):
 
     # ---------------------------------------------------------------- input validation
 
-    def _kernel_in(self, fresh: bool = False) -> Kernel:
-        kernel = super()._kernel_in(fresh)
+    def _named_kernel(self, gamma: float = 1.0) -> Kernel:
+        kernel = super()._named_kernel(gamma)
         if isinstance(kernel, Custom) and self.__dict__.get("_on_objects"):
             return replace(kernel, takes="objects")
         return kernel
@@ -78,10 +90,18 @@ class SupportVectorMachine(KernelInput):
         self._check_params()
         self._on_objects = callable(self.kernel) and not isinstance(self.kernel, Kernel) and _holds_objects(X)
         self._sparse = sp.issparse(X)
-        if self._sparse and self._kernel_in(fresh=True).takes == "gram":
+        kernel = self._named_kernel()
+        if self._sparse and kernel.takes == "gram":
             raise KindError(f"{self._name}: Sparse precomputed kernels are not supported; give a dense matrix.")
-        rows, y = self._check_data(X, y, reset=True, whole=True, targets=targets)
-        self._dtype, self.shape_fit_ = rows.dtype, getattr(X, "shape", (len(rows),))
+        rows, y, self._columns = first_data(self, kernel, X, y, targets)
+        names, n_features = self._columns.names, self._columns.n_features
+        found = {"n_features_in_": n_features, "feature_names_in_": names and np.array(names, dtype=object)}
+        for name, value in found.items():
+            if value is not None:
+                setattr(self, name, value)
+            elif hasattr(self, name):  # of an earlier fit
+                delattr(self, name)
+        self.shape_fit_ = getattr(X, "shape", (len(rows),))
         return rows, y, self._positive_weights(sample_weight, len(rows))
 
     def _positive_weights(self, sample_weight: Any, n: int) -> NDArray[np.float64]:
@@ -97,20 +117,22 @@ class SupportVectorMachine(KernelInput):
         return positive
 
     def _resolve(self, rows: Rows) -> Kernel:
-        kernel = super()._resolve(rows)
-        if isinstance(kernel, Custom) and self._on_objects:
-            kernel = self.kernel_ = replace(kernel, takes="objects")
+        """Sets `kernel_`, and `gamma_` where gamma is used, from the parameters and the data."""
+        resolved = self._resolved_kernel(rows)
+        if "gamma_" not in resolved:
+            self.__dict__.pop("gamma_", None)  # of an earlier fit with a named kernel
+        assign(self, **resolved)
         if isinstance(rows, GramRows):
             check_symmetric(rows, self._name)
-        return kernel
+        return self.kernel_
 
-    def _check_to_predict(self, X: Any) -> Any:
+    def _check_to_predict(self, X: Any) -> Rows:
         check_is_fitted(self, "kernel_")
         if sp.issparse(X) and not self._sparse and not isinstance(self.kernel_, Custom):
             raise ParameterError(
                 f"cannot use sparse input in {self._name!r} trained on dense data: give X.toarray(), or train on CSR."
             )
-        return super()._check_to_predict(X)
+        return rows_to_predict(self, self.kernel_, self._columns, X)
 
     # ---------------------------------------------------------------- solving
 
@@ -153,6 +175,11 @@ class SupportVectorMachine(KernelInput):
 
     # ---------------------------------------------------------------- the solution
 
+    def _first_scores(self, X: Any) -> NDArray[np.float64]:
+        """The scores of the first output for the rows of X, shape (n,)."""
+        rows = self._check_to_predict(X)
+        return self._scorer.scores(rows)[:, 0]
+
     @abstractmethod
     def _decision(self) -> Decision:
         """How scores become predictions, with the present parameters."""
@@ -161,10 +188,7 @@ class SupportVectorMachine(KernelInput):
     def model_(self) -> ScoreModel:
         """What has been learned, as a frozen model that predicts by itself what `predict` predicts."""
         check_is_fitted(self, "kernel_")
-        names = getattr(self, "feature_names_in_", None)
-        n_features = None if self.kernel_.takes == "objects" else self.n_features_in_
-        columns = Columns(n_features, None if names is None else tuple(names), self._dtype)
-        return ScoreModel(self._scorer, self._decision(), columns)
+        return ScoreModel(self._scorer, self._decision(), self._columns)
 
     @property
     def support_vectors_(self) -> Any:
@@ -191,47 +215,37 @@ class SupportVectorMachine(KernelInput):
         return sp.csr_array(coef) if self._sparse and not isinstance(self.kernel_, Custom) else coef
 
 
-class OneExpansion(SupportVectorMachine):
-    """What SVR and OneClassSVM share: a single problem, whose solution is a single expansion."""
+class OneProblem(Protocol):
+    """What `fit_one` needs of SVR and OneClassSVM: an estimator whose solution is a single expansion."""
 
-    @abstractmethod
     def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
     ) -> tuple[dual.Problem, NDArray[np.float64]]:
         """The dual problem of rows with positive weights, and the β to start from."""
 
-    def _fit_one(self, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> Self:
-        with undo_on_error(self):
-            rows, y, weights = self._check_fit_data(X, y, sample_weight, targets)
-            interrupted = self._solve_and_set(rows, y, weights)
-        if interrupted is not None:
-            raise interrupted
-        return self
 
-    def _solve_and_set(self, rows: Rows, y: Any, weights: NDArray[np.float64]) -> KeyboardInterrupt | None:
+def fit_one(svm: Any, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> None:
+    """Fits an estimator with one problem (a `SupportVectorMachine` that is a `OneProblem`)."""
+    with undo_on_error(svm):
+        rows, y, weights = svm._check_fit_data(X, y, sample_weight, targets)
         present = np.flatnonzero(weights > 0)
         present_rows = rows if len(present) == len(rows) else rows[present]
         y = None if y is None else np.asarray(y, dtype=np.float64)[present]
-        problem, start = self._problem(self._resolve(rows), present_rows.compact(), y, weights[present])
-        (solution,), interrupted = self._solve([lambda: (problem, start)])
-        self._report([solution], interrupted is not None)
+        problem, start = svm._problem(svm._resolve(rows), present_rows.compact(), y, weights[present])
+        (solution,), interrupted = svm._solve([lambda: (problem, start)])
+        svm._report([solution], interrupted is not None)
         coef = np.zeros(len(present))
         np.add.at(coef, problem.row, solution.beta)  # SVR has two variables for each row
         found = np.flatnonzero(coef)
-        self.support_ = present[found]
-        self.n_support_ = np.array([len(found)], dtype=np.int32)
-        self.dual_coef_ = self._as_given(coef[None, found])
-        self.intercept_ = np.array([solution.b])
-        self.n_iter_, self.objective_, self.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
-        support = as_support(rows, self.support_)
-        self._scorer = Expansion(
-            self.kernel_, support, self.support_.copy(), coef[found][:, None], self.intercept_.copy()
-        )
-        return interrupted
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self, "kernel_")
-        return self._scorer.scores(self._check_to_predict(X))[:, 0]
+        svm.support_ = present[found]
+        svm.n_support_ = np.array([len(found)], dtype=np.int32)
+        svm.dual_coef_ = svm._as_given(coef[None, found])
+        svm.intercept_ = np.array([solution.b])
+        svm.n_iter_, svm.objective_, svm.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
+        support, intercept = as_support(rows, svm.support_), svm.intercept_.copy()
+        svm._scorer = Expansion(svm.kernel_, support, svm.support_.copy(), coef[found][:, None], intercept)
+    if interrupted is not None:
+        raise interrupted
 
 
 def as_support(rows: Rows, chosen: NDArray[np.intp]) -> Rows:

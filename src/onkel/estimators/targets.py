@@ -1,4 +1,11 @@
-"""Labels ↔ the ±1 targets of one-vs-rest outputs, also if classes turn up late.
+"""What y means: labels, numbers or nothing; and how it becomes the targets of a learner's outputs.
+
+    Labels       ±1 for each output, one-vs-rest; classes may turn up late
+    Numbers      the numbers themselves, for one output
+    Unlabelled   1 for every row: there is no y
+
+All three are immutable. When a class turns up, new `Labels` take the place of the old ones, in the same transaction in
+which the learner gets its new output.
 
 Two classes share one output, which is positive for `classes[1]`. More classes have one output each. If the classes are
 known from the start, any other label is an error. Otherwise they are found as they come:
@@ -12,9 +19,10 @@ known from the start, any other label is an error. Otherwise they are found as t
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 import itertools
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +30,102 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from onkel.errors import InputError, KindError, ParameterError, ValuesError
+from onkel.models.decision import Classes, Decision, Number
+from onkel.models.state import State
 
-__all__ = ["Labels", "check_labels", "class_weights"]
+__all__ = ["Labels", "Numbers", "Targets", "Unlabelled", "check_labels", "class_weights"]
+
+Floats = NDArray[np.float64]
+
+
+class Targets(Protocol):
+    """What an online estimator needs to know about y."""
+
+    kind: ClassVar[Literal["labels", "numbers", "none"]]
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs that the learner needs."""
+
+    def encode(self, y: NDArray) -> Floats:
+        """The targets of examples whose labels have all been seen, shape (n, outputs)."""
+
+    def first_examples(self, y: NDArray, n_seen: int, name: str) -> list[int]:
+        """The positions of the examples that are the first of their class, ascending; refuses what cannot be a label.
+
+        `n_seen` examples were learned before y. `name` is that of the estimator, for messages.
+        """
+
+    def with_examples(self, y: NDArray, first: list[int], n_seen: int) -> Self:
+        """The targets after the examples of y at the positions `first`, which are the first of their classes."""
+
+    def output_map(self, before: Self) -> Floats | None:
+        """How the outputs follow from those of the targets `before`; None if they are the same.
+
+        Matrix (old outputs, new outputs): 1 copies an output, −1 mirrors it, a zero column starts one at 0.
+        """
+
+    def by_class(self, values: Floats) -> Floats:
+        """Columns in the learner's order of outputs → columns in the order in which users see them."""
+
+    def report(self, entries: NDArray[np.void]) -> NDArray[np.void]:
+        """A copy of a ledger's entries in which the field "class" is as users see it."""
+
+    def decision(self, n_seen: int) -> Decision:
+        """How scores, in the order of `by_class`, become predictions after `n_seen` examples."""
+
+    def state(self) -> State:
+        """Everything that is known about y."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Numbers:
+    """The targets of regression: one output, whose target is y itself."""
+
+    KIND: ClassVar[str] = "targets/numbers"
+    VERSION: ClassVar[int] = 1
+    kind: ClassVar[Literal["labels", "numbers", "none"]] = "numbers"
+
+    @property
+    def n_outputs(self) -> int:
+        return 1
+
+    def encode(self, y: NDArray) -> Floats:
+        return np.array(y, dtype=np.float64).reshape(-1, 1)
+
+    def first_examples(self, y: NDArray, n_seen: int, name: str) -> list[int]:
+        return []
+
+    def with_examples(self, y: NDArray, first: list[int], n_seen: int) -> Self:
+        return self
+
+    def output_map(self, before: Self) -> Floats | None:
+        return None
+
+    def by_class(self, values: Floats) -> Floats:
+        return values
+
+    def report(self, entries: NDArray[np.void]) -> NDArray[np.void]:
+        return entries.copy()
+
+    def decision(self, n_seen: int) -> Decision:
+        return Number()
+
+    def state(self) -> State:
+        return State(self.KIND, self.VERSION, {})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        state.expect(cls.KIND, cls.VERSION)
+        return cls()
+
+
+@dataclasses.dataclass(frozen=True)
+class Unlabelled(Numbers):
+    """The targets of novelty detection, which has no y: one output, whose target is 1."""
+
+    KIND = "targets/none"
+    kind: ClassVar[Literal["labels", "numbers", "none"]] = "none"
 
 
 def check_labels(y: NDArray, who: str) -> None:
@@ -80,109 +182,140 @@ def class_weights(
 
 
 class Labels:
-    """The classes of a learner: `found`, in the order of its outputs, and `classes`, sorted.
+    """The classes: `found`, in the order of the learner's outputs, and `classes`, sorted. Immutable.
 
-    `seen` are the classes of which there was an example; `fixed` says whether all classes are known from the start.
+    A class is seen from the round of its first example on. If all classes are known from the start, labels can be told
+    the rounds of first examples before the learner has come there; those that it never reaches are forgotten.
+
+    Parameters
+    ----------
+    found : the classes, in the order of the outputs.
+    since : the round, counted from 1, of the first example of each class that has one; 0: seen from the start.
+    fixed : whether all classes are known from the start, so that any other label is an error.
+    dtype : of `classes`; None: that of the labels themselves.
     """
 
-    def __init__(self, known: NDArray | None = None, dtype: Any = None) -> None:
-        self.fixed = known is not None
-        self.dtype = dtype if known is None else known.dtype
-        # a single output has the target +1 for found[0], which shall be classes[1]
-        self.found: list[Any] = [] if known is None else (known[::-1] if len(known) == 2 else known).tolist()
-        self.seen: set[Any] = set()
-        self._index = {label: i for i, label in enumerate(self.found)}
-        self._refresh()
+    KIND: ClassVar[str] = "targets/labels"
+    VERSION: ClassVar[int] = 1
+    kind: ClassVar[Literal["labels", "numbers", "none"]] = "labels"
 
-    def _refresh(self) -> None:
-        """Computes everything that follows from `found`."""
-        found = np.asarray(self.found)
-        if self.dtype is not None and found.dtype.kind not in "US" and len(found):
-            found = found.astype(self.dtype)
-        self.classes: NDArray = np.unique(found)
-        if self.dtype == object:
+    def __init__(
+        self,
+        found: tuple[Any, ...] = (),
+        since: Mapping[Any, int] | None = None,
+        *,
+        fixed: bool = False,
+        dtype: np.dtype | None = None,
+    ) -> None:
+        self.found, self.fixed, self.dtype = found, fixed, dtype
+        self.since: dict[Any, int] = dict(since or {})
+        self.latest = max(self.since.values(), default=0)  # the round of the last of the first examples
+        self._index = {label: i for i, label in enumerate(found)}
+        labels = np.asarray(found)
+        if dtype is not None and labels.dtype.kind not in "US" and len(labels):
+            labels = labels.astype(dtype)
+        self.classes: NDArray = np.unique(labels)
+        if dtype is not None and dtype.kind == "O":
             self.classes = self.classes.astype(object)
-        self.n_outputs = 1 if len(self.found) <= 2 else len(self.found)
+        self.n_outputs = 1 if len(found) <= 2 else len(found)
         # the targets (1, outputs) of each class in `found`
-        self._targets: list[NDArray[np.float64]] = list(
-            2 * np.eye(max(2, self.n_outputs))[:, None, : self.n_outputs] - 1
-        )
+        self._targets: list[Floats] = list(2 * np.eye(max(2, self.n_outputs))[:, None, : self.n_outputs] - 1)
         # the output of each sorted class, if there are more than two
-        self.order: NDArray[np.intp] = np.argsort(found, kind="stable")
+        self.order: NDArray[np.intp] = np.argsort(labels, kind="stable")
         # −1 if the single output is positive for the first of two sorted classes
-        self.sign = -1.0 if len(self.found) == 2 and self.found[0] != self.classes[1] else 1.0
+        self.sign = -1.0 if len(found) == 2 and found[0] != self.classes[1] else 1.0
 
-    def copy(self) -> Labels:
-        twin = copy.copy(self)
-        twin.found, twin.seen, twin._index = list(self.found), set(self.seen), dict(self._index)
-        return twin
+    @classmethod
+    def known(cls, classes: NDArray, *, all_seen: bool) -> Labels:
+        """Labels whose classes, sorted, are known from the start."""
+        # a single output has the target +1 for found[0], which shall be classes[1]
+        found = tuple((classes[::-1] if len(classes) == 2 else classes).tolist())
+        return cls(found, dict.fromkeys(found, 0) if all_seen else {}, fixed=True, dtype=classes.dtype)
 
-    def index(self, y: NDArray, who: str) -> NDArray[np.intp]:
-        """Labels → their indices in `found`; new labels are appended there, in the order in which they appear."""
-        if y.dtype.kind in "biuf" and y.dtype == self.classes.dtype and 0 < len(self.seen) == len(self.found):
+    def has_seen(self, label: Any, n_seen: int) -> bool:
+        """Whether there is an example of this class among the first `n_seen`."""
+        return self.since.get(label, n_seen + 1) <= n_seen
+
+    def all_seen(self, n_seen: int) -> bool:
+        """Whether there is an example of every class among the first `n_seen`."""
+        return len(self.since) == len(self.found) and self.latest <= n_seen
+
+    # ---------------------------------------------------------------- labels → targets
+
+    def first_examples(self, y: NDArray, n_seen: int, name: str) -> list[int]:
+        """The positions of the examples that are the first of their class, ascending; refuses other labels."""
+        if y.dtype.kind in "biuf" and y.dtype == self.classes.dtype and self.found and self.all_seen(n_seen):
             place = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
             if (self.classes[place] == y).all():  # no new label, so y need not be sorted
-                return self.order[place]
-        if self.dtype is None or self.dtype.kind in "US":
-            self.dtype = y.dtype
-        labels, first, inverse = np.unique(y, return_index=True, return_inverse=True)
-        for i in np.argsort(first):
-            self._index_one(labels[i].item() if hasattr(labels[i], "item") else labels[i], who)
-        places = np.array([self._index[label.item() if hasattr(label, "item") else label] for label in labels])
-        return places[inverse.ravel()]
+                return []
+        labels, first = np.unique(y, return_index=True)
+        new = []
+        for label, position in zip(labels.tolist(), first.tolist(), strict=True):
+            self._check(label, name)
+            if not self.has_seen(label, n_seen):
+                new.append(position)
+        return sorted(new)
 
-    def _index_one(self, label: Any, who: str) -> int:
-        """The index of one label in `found`, where a new one is appended."""
-        if label not in self._index:
-            if self.fixed:
-                raise InputError(
-                    f"{who}: y must hold the classes known from the start, {list(self.classes)}; got {label!r}. "
-                    "Name every class in the first partial_fit(classes=…)."
-                )
-            if self.found and isinstance(label, str) != isinstance(self.found[0], str):
-                raise KindError(f"{who}: y must hold labels of one kind; got {label!r} after {self.found[0]!r}.")
-            self._index[label] = len(self.found)
-            self.found.append(label)
-            self._refresh()
-        self.seen.add(label)
-        return self._index[label]
+    def _check(self, label: Any, name: str) -> None:
+        """Refuses a label that is not one of the classes known from the start, or of another kind than the others."""
+        if label in self._index:
+            return
+        if self.fixed:
+            raise InputError(
+                f"{name}: y must hold the classes known from the start, {list(self.classes)}; got {label!r}. "
+                "Name every class in the first partial_fit(classes=…)."
+            )
+        if self.found and isinstance(label, str) != isinstance(self.found[0], str):
+            raise KindError(f"{name}: y must hold labels of one kind; got {label!r} after {self.found[0]!r}.")
 
-    def targets(self, index: NDArray[np.intp], new_from: int) -> NDArray[np.int8]:
-        """The targets ±1 of examples by their index, shape (n, outputs).
+    def with_examples(self, y: NDArray, first: list[int], n_seen: int) -> Labels:
+        since = {label: round for label, round in self.since.items() if round <= n_seen}
+        labels = y.tolist()
+        since |= {labels[i]: n_seen + 1 + i for i in first}
+        found = (*self.found, *(labels[i] for i in first if labels[i] not in self._index))
+        return Labels(found, since, fixed=self.fixed, dtype=self._joint(y.dtype))
 
-        Outputs from `new_from` on are new in this chunk: before their first example the target is 0, which a learner
-        ignores.
-        """
+    def _joint(self, dtype: np.dtype) -> np.dtype:
+        """A dtype that holds the classes so far and labels of `dtype`."""
+        if self.fixed or self.dtype is None:
+            return dtype if self.dtype is None else self.dtype
+        if self.dtype.kind in "US":
+            return dtype
+        return np.promote_types(self.dtype, dtype) if {self.dtype.kind, dtype.kind} <= set("biuf") else self.dtype
+
+    def encode(self, y: NDArray) -> Floats:
+        """The targets ±1 of examples, shape (n, outputs)."""
+        if y.dtype.kind in "biuf" and y.dtype == self.classes.dtype:
+            index = self.order[np.searchsorted(self.classes, y)]
+        else:
+            labels, inverse = np.unique(y, return_inverse=True)
+            index = np.array([self._index[label] for label in labels.tolist()])[inverse.ravel()]
         if self.n_outputs == 1:
-            return np.where(index == 0, 1, -1).astype(np.int8)[:, None]
-        y = np.where(index[:, None] == np.arange(self.n_outputs), 1, -1).astype(np.int8)
-        for output in range(max(new_from, 2), self.n_outputs):
-            examples = np.flatnonzero(index == output)
-            y[: examples[0] if len(examples) else len(y), output] = 0
-        return y
+            return np.where(index == 0, 1.0, -1.0)[:, None]
+        return np.where(index[:, None] == np.arange(self.n_outputs), 1.0, -1.0)
 
-    def target(self, label: Any) -> NDArray[np.float64]:
+    def target(self, label: Any) -> Floats:
         """The targets ±1 of one label that was seen before, shape (1, outputs); shared, so do not write to it."""
         return self._targets[self._index[label]]
 
-    def unseen(self) -> NDArray[np.bool_]:
-        """Which of the sorted classes have had no example yet, shape (classes,)."""
-        return np.array([label not in self.seen for label in self.classes.tolist()])
-
-    def output_map(self, n_outputs: int) -> NDArray[np.float64] | None:
-        """Matrix (old outputs, new outputs): 1 copies, −1 mirrors, a zero column starts at 0.
-
-        None if the number of outputs, which was `n_outputs`, has not changed.
-        """
-        if n_outputs == self.n_outputs:
+    def output_map(self, before: Labels) -> Floats | None:
+        if before.n_outputs == self.n_outputs:
             return None
-        output_map = np.zeros((n_outputs, self.n_outputs))
+        output_map = np.zeros((before.n_outputs, self.n_outputs))
         np.fill_diagonal(output_map, 1.0)
-        if n_outputs == 1:
+        if before.n_outputs == 1:
             output_map[0, 1] = -1.0
         return output_map
 
-    def report(self, entries: NDArray[Any]) -> NDArray[Any]:
+    # ---------------------------------------------------------------- what users see
+
+    def by_class(self, values: Floats) -> Floats:
+        """Columns in the learner's order of outputs → one column, positive for classes[1], or one per sorted class."""
+        if self.n_outputs == 1:
+            return values if self.sign > 0 else -values
+        return np.ascontiguousarray(values[:, self.order])
+
+    def report(self, entries: NDArray[np.void]) -> NDArray[np.void]:
         """A copy of a ledger's entries in which the field "class" is an index in the sorted classes."""
         entries = entries.copy()
         if self.n_outputs == 1:
@@ -192,8 +325,24 @@ class Labels:
         entries["class"] = np.argsort(self.order)[entries["class"]]
         return entries[np.lexsort((entries["class"], entries["round"]))]
 
-    def out(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Columns in the learner's order of outputs → one column, positive for classes[1], or one per sorted class."""
-        if self.n_outputs == 1:
-            return scores if self.sign > 0 else -scores
-        return np.ascontiguousarray(scores[:, self.order])
+    def decision(self, n_seen: int) -> Decision:
+        if self.all_seen(n_seen):
+            return Classes(self.classes)
+        return Classes(self.classes, np.array([self.has_seen(label, n_seen) for label in self.classes.tolist()]))
+
+    def state(self) -> State:
+        """The classes in the order of the outputs, and since when each of them is seen (−1: not yet)."""
+        found = np.empty(len(self.found), dtype=self.classes.dtype)
+        found[:] = self.found
+        since = np.array([self.since.get(label, -1) for label in self.found], dtype=np.int64)
+        return State(self.KIND, self.VERSION, {"fixed": self.fixed}, {"found": found, "since": since})
+
+    @classmethod
+    def from_state(cls, state: State) -> Labels:
+        """The labels of a state."""
+        state.expect(cls.KIND, cls.VERSION)
+        labels = state.array("found")
+        found = tuple(labels.tolist())
+        since = dict(zip(found, state.array("since").tolist(), strict=True))
+        since = {label: round for label, round in since.items() if round >= 0}
+        return cls(found, since, fixed=state.setting("fixed", bool), dtype=labels.dtype if found else None)

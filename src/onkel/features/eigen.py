@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer
 from onkel.errors import GramError, KindError, ValuesError
-from onkel.estimators.base import KernelParams, undo_on_error
+from onkel.estimators.base import set_params, undo_on_error
 from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
@@ -64,7 +64,7 @@ def _spectrum(
     return values[keep], fixed_signs(U[:, keep])
 
 
-class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class EigenMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Coordinates in the span of the training set in the feature space of a kernel.
 
     With the training Gram matrix K = U D Uᵀ, the training points have the coordinates Φ = U D^½, so that ΦΦᵀ = K. Any
@@ -106,6 +106,8 @@ class EigenMap(KernelParams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Source: Schölkopf, Smola and Müller 1998, Nonlinear component analysis as a kernel eigenvalue problem.
     """
+
+    set_params = set_params
 
     def __init__(self, kernel: Kernel | None = None, n_components: int | None = None) -> None:
         self.kernel = kernel

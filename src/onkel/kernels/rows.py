@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GramRows", "ObjectRows", "Rows", "joined", "read_only"]
+__all__ = ["NO_ROWS", "GramRows", "ObjectRows", "Rows", "joined", "read_only"]
 
 T = TypeVar("T")
 
@@ -101,6 +101,9 @@ class ObjectRows(Rows):
     @classmethod
     def joined(cls, blocks: Sequence[ObjectRows]) -> ObjectRows:
         return ObjectRows(np.concatenate([block.objects for block in blocks]))
+
+
+NO_ROWS = ObjectRows(np.empty(0, dtype=object))  # the support of a learner that has no support vectors yet
 
 
 class GramRows(Rows):

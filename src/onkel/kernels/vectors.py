@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel._core import PANEL_BYTES, _native, aligned, aligned_empty, aligned_zeros, thread_count
+from onkel._core.transaction import Transaction
 from onkel.kernels.rows import Rows, read_only
 
 __all__ = ["Csr", "GrowingRows", "Panels", "VectorRows", "grows"]
@@ -274,37 +275,40 @@ class GrowingRows(VectorRows):
                 selected._kept["panels", False] = selected._kept["panels", True] = shared
         return selected
 
-    def append(self, s: VectorRows) -> None:
-        """Appends the rows s."""
-        self.put(np.arange(len(self), len(self) + len(s)), s)
+    def append(self, s: VectorRows, change: Transaction) -> None:
+        """Appends the rows s when the transaction is committed."""
+        self.put(np.arange(len(self), len(self) + len(s)), s, change)
 
-    def put(self, slots: NDArray[np.int64], s: VectorRows) -> None:
-        """Writes the rows s to the given slots; slots beyond the end must continue the rows without gaps, in order."""
+    def put(self, slots: NDArray[np.int64], s: VectorRows, change: Transaction) -> None:
+        """Writes the rows s to the given slots when the transaction is committed, to which this is done only once.
+
+        Slots beyond the end must continue the rows without gaps, in order.
+        """
         old, new, width = len(self), max(len(self), int(slots.max()) + 1), self._values.shape[2]
-        if new > len(self._room):
-            size = -(-max(64, 2 * len(self._room), new) // width) * width
-            self._room = np.concatenate([self.dense(), np.empty((size - old, self.n_features), dtype=self.dtype)])
-            self._norms = np.concatenate([self._norms[:old], np.empty(size - old)])
+        room, norms, values = self._room, self._norms, self._values
+        if new > len(room):
+            size = -(-max(64, 2 * len(room), new) // width) * width
+            room = np.concatenate([self.dense(), np.empty((size - old, self.n_features), dtype=self.dtype)])
+            norms = np.concatenate([norms[:old], np.empty(size - old)])
             values = aligned_zeros((size // width, self.n_features, width), self.dtype)
             values[: len(self._values)] = self._values
-            self._values = values
-        self._room[slots], self._norms[slots] = s.dense(), s.squared_norms()
-        if len(slots) > width and slots[0] == old == new - len(slots):  # many rows at the end: pack whole panels
-            first = old // width
-            _native.pack_dense(self._room[first * width : new], self._values[first : -(-new // width)])
-        else:
-            self._values[slots // width, :, slots % width] = s.dense()
-        self._dense = self._room[:new]
-        self._kept.clear()
+        rows = np.ascontiguousarray(s.dense())
+        change.write_rows(room, slots, rows)
+        change.write_rows(norms, slots, s.squared_norms())
+        change.pack_rows(values, slots, rows)
+        change.set(self, _room=room, _norms=norms, _values=values, _dense=room[:new], _kept={})
 
-    def put_one(self, slot: int, s: VectorRows) -> None:
-        """Writes the single row s to a slot; fast if the slot is not beyond the end."""
-        if slot >= len(self):
-            self.put(np.array([slot]), s)
-            return
-        x = s.dense()
-        _native.place_row(x, slot, self._room, self._norms, self._values)
-        self._kept = refreshed(self._kept, slot, x)
+    def core_view(self) -> tuple[NDArray, NDArray[np.float64], NDArray, dict[str, Any], dict[Any, Any]]:
+        """Rows, norms, panels, attributes and cache, as a learner in the core takes them to write rows in place.
+
+        The cache then has only packed right-hand sides, which the core updates. All are valid until the next `put`.
+        """
+        self._kept = {key: right for key, right in self._kept.items() if isinstance(right, RIGHTS)}
+        return self._room, self._norms, self._values, vars(self), self._kept
+
+    def with_next(self) -> NDArray:
+        """The rows and the one that will be written behind them, as a view; without it if there is no room."""
+        return self._room[: len(self) + 1]
 
     def copy(self) -> GrowingRows:
         """A copy that shares no memory with these rows."""
@@ -313,21 +317,21 @@ class GrowingRows(VectorRows):
         twin._dense = twin._room[: len(self)]
         return twin
 
-    def truncate(self, size: int) -> None:
-        """Keeps the first `size` rows and drops the others."""
-        whole, part = divmod(size, self._values.shape[2])
-        if size < len(self):
-            self._values[whole, :, part:] = 0
-            self._values[whole + 1 : -(-len(self) // self._values.shape[2])] = 0
-        self._dense = self._room[:size]
-        self._kept.clear()
+    def truncate(self, size: int, change: Transaction) -> None:
+        """Keeps the first `size` rows and drops the others when the transaction is committed."""
+        if size < len(self):  # panels are 0 behind the last row
+            dropped = np.arange(size, len(self))
+            change.pack_rows(self._values, dropped, np.zeros((len(dropped), self.n_features), dtype=self.dtype))
+        change.set(self, _dense=self._room[:size], _kept={})
 
     def forget(self, count: int) -> None:
-        """Drops the first `count` rows; the others move to the front."""
+        """Drops the first `count` rows, and moves the others to the front; at once, not in a transaction."""
         rest = VectorRows(self.dense()[count:].copy())
-        self.truncate(0)
+        self._values[: -(-len(self) // self._values.shape[2])] = 0
+        self._dense, self._kept = self._room[:0], {}
         if len(rest):
-            self.append(rest)
+            with Transaction() as change:
+                self.append(rest, change)
 
     def squared_norms(self) -> NDArray[np.float64]:
         return self._norms[: len(self)]
@@ -335,14 +339,6 @@ class GrowingRows(VectorRows):
     def panels(self, for_sparse: bool) -> Panels:
         width = self._values.shape[2]
         return Panels(self._values[: -(-len(self) // width)], len(self), None, None)
-
-
-def refreshed(kept: dict[Any, Any], place: int, x: NDArray) -> dict[Any, Any]:
-    """Updates the cached right-hand sides after row `place` was overwritten with x (1, d); drops every other value."""
-    still = {key: right for key, right in kept.items() if isinstance(right, RIGHTS)}
-    for right in still.values():
-        right.replace(place, x)
-    return still
 
 
 def grows(rows: Rows) -> bool:

@@ -3,12 +3,14 @@
 A chunk of examples is learned in parts of at most `CHUNK` rows, and each part in three steps:
 
 1. The kernel values of the part with the slots, and with itself, are computed at once.
-2. With these values the examples are learned one by one: in the compiled core (cpp/learn/budget.h), or here if the
-   core has no twin of the rule or of the policy.
-3. The rows that entered a slot are copied into it.
+2. With these values the examples are learned one by one, on copies of the learner's arrays: in the compiled core
+   (cpp/learn/budget.h), or in Python (`onkel.learners.budgeted_pass`) if the core has no twin of the rule or policy.
+3. The copies take the place of the arrays, and the rows that entered a slot are written into it, all at once.
 
 The result does not depend on how a stream is cut into parts: a kernel value depends on its two rows only, and sums
 over the slots are formed in the order of the slots.
+
+A single example needs no copies: the core writes it into the learner's arrays by one call, if they have room for it.
 
 Without a budget the slots are needed only while a part is learned. At its end the new support vectors are appended to
 a growing support (`onkel.learners.support.Support`), whose share of the scores is computed in step 1 of every part.
@@ -16,55 +18,70 @@ a growing support (`onkel.learners.support.Support`), whose share of the scores 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
+from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows
+from onkel.kernels.rows import NO_ROWS, GramRows, Rows
 from onkel.kernels.tiles import fill, fill_below
-from onkel.learners.learner import ONE, as_targets, in_parts, parts_of
+from onkel.kernels.vectors import GrowingRows, VectorRows
+from onkel.learners import budgeted_state, policies, rules
+from onkel.learners.budgeted_pass import SMALL_SCALE, python_pass
+from onkel.learners.learner import ONE, Floats, Ints, in_parts
 from onkel.learners.ledger import Window
-from onkel.learners.policies import Example, Memory, Policy
-from onkel.learners.rules import NATIVE, Regularised, Rule, epsilon_insensitive, move_margin
+from onkel.learners.policies import RECORD, Memory, Policy, RecordField
+from onkel.learners.rules import Regularised, Rule
 from onkel.learners.slots import Slots
 from onkel.learners.support import Support
+from onkel.models.expansion import Expansion
+from onkel.models.state import State
 
 __all__ = ["BudgetedLearner"]
 
 CHUNK = 512  # rows whose kernel values are computed at once
-SMALL_SCALE = 1e-100  # below this the common factor is multiplied into the weights and reset to 1, before it underflows
+LEAST_ROOM = 16  # slots of the first arrays, which grow as the budget fills
 
 
 class One(NamedTuple):
-    """Arrays for one example, and the core's object that refers to them and to the learner's arrays.
+    """The core's object that learns single examples in the learner's arrays, with the rows in the slots."""
 
-    It must be made anew when the learner gets other arrays.
-    """
-
-    memory: Memory
-    steps: NDArray[np.float64]
-    native: _native.Budget32
+    rows: GrowingRows
+    K: NDArray  # (1, slots): where it reads the kernel values of the example with the slots
+    native: _native.BudgetOne32
 
 
 class BudgetedLearner:
-    """f(x) = scale · Σⱼ Aⱼ k(sⱼ, x) + b for each output, learned by a rule; the policy limits the support.
+    """f(x) = scale · Σⱼ coefⱼ k(sⱼ, x) + b for each output, learned by a rule; the policy limits the support.
 
-    `counts` holds the numbers of mistakes (y f ≤ 0) and of updates, over all outputs. `margin` and `offset` hold
-    NORMA's margin (ρ or ε) and b, one of each per output.
+    The arrays have room for `coef.shape[1]` slots, at most the budget; they grow as it fills. `record` holds the
+    numbers of the learner by name (`onkel.learners.policies.RECORD`), `margin` and `offset` NORMA's margin (ρ or ε) and
+    b, one of each per output.
 
     Parameters
     ----------
     kernel, n_outputs : the kernel, and the number of outputs.
-    rule : how large a step is (`onkel.learners.rules`).
+    rule : how large a step is, with the values of its parameters (`onkel.learners.rules`).
     policy : which support vector makes room, and the budget (`onkel.learners.policies`).
-    norma : NORMA's regularisation and moving margin; None (default): the rule is not one of NORMA's.
+    norma : NORMA's regularisation and moving margin, for a regularised rule; None (default): the rule is none.
     margin : the first value of every output's margin; default 0.
     seed : of the policy's random numbers, an integer ≥ 0; default 0.
     window : how many of the last updates the ledger keeps; default 1000.
     """
+
+    KIND: ClassVar[str] = "learner/budgeted"
+    VERSION: ClassVar[int] = 1
+
+    n_seen = RecordField[int]()
+    n_mistakes = RecordField[int]()
+    n_updates = RecordField[int]()
+    next_row_id = RecordField[int]()
+    size = RecordField[int]()  # the number of slots in use
+    shrink = RecordField[float]()  # φ, the last factor by which a Forgetron shrank all weights; 1 at first
+    Q = RecordField[float]()  # the Forgetron's: what all removals so far have cost
 
     def __init__(
         self,
@@ -78,40 +95,42 @@ class BudgetedLearner:
         seed: int = 0,
         window: int = 1000,
     ) -> None:
+        if rule.regularised != (norma is not None):
+            raise ValueError(f"BudgetedLearner: norma is for regularised rules, and for them only; got {rule}.")
         self.kernel, self.rule, self.policy, self.norma = kernel, rule, policy, norma
-        self._first_margin = margin
-        slots = policy.budget or 0
+        self.first_margin = margin
         self.slots, self.grown = Slots(), Support(n_outputs)
-        self.slot_row_ids = np.empty(slots, dtype=np.int64)  # the id of the row in each slot,
-        self.entered = np.empty(slots, dtype=np.int64)  # and the round in which it entered
-        self.coef = np.zeros((n_outputs, slots))
-        self.k_ss = np.zeros(slots)
-        self.K_slots: NDArray | None = None
+        self.slot_row_ids = np.zeros(0, dtype=np.int64)  # the id of the row in each slot,
+        self.entered = np.zeros(0, dtype=np.int64)  # and the round in which it entered
+        self.coef, self.k_ss = np.zeros((n_outputs, 0)), np.zeros(0)
         self.sq_norms = np.zeros(n_outputs)
-        self.scalars = np.array([1.0, 1.0, 0.0, 0.0, 1.0])  # scale, spread, Q, M, φ: see policies.Memory
-        self.places = np.zeros(2, dtype=np.int64)
-        self.random = np.array([seed], dtype=np.uint64)
         self.margin, self.offset = np.full(n_outputs, margin), np.zeros(n_outputs)
-        self.counts = np.zeros(2, dtype=np.int64)
-        self.ledger, self.rounds = Window(window), 0
-        self.model: Any = None  # the model that the estimator last made from this state
-        self._settings = self._native_settings()
+        self.record = np.zeros(1, dtype=RECORD)
+        self.record["scale"] = self.record["spread"] = self.record["shrink"] = 1.0
+        self.record["random"] = seed
+        self.ledger = Window(window)
+        # The kernel values of the slots with each other and the object that is bound to the present arrays are caches.
+        self.K_slots: NDArray | None = None
         self._one: One | None = None
+        self._settings = self._native_settings()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_one": None}
-
-    def _native_settings(self) -> tuple[Any, ...] | None:
+    def _native_settings(self) -> _native.BudgetSettings | None:
         """Rule, policy and parameters as the core takes them; None if it has no twin of the rule or the policy."""
-        code = NATIVE.get(self.rule.step)
-        if code is None or self.policy.code is None:
+        if all(twin.step is not self.rule.step for twin in rules.NATIVE) or type(self.policy) not in policies.NATIVE:
             return None
-        names = self.rule.step.__code__.co_varnames[: self.rule.step.__code__.co_argcount]
-        given = dict(zip(names[4:], self.rule.params, strict=False))
-        norma = self.norma or Regularised(0.0, 0.0, None, "constant", False)
-        nu = np.nan if norma.nu is None else norma.nu
-        parameters = (given.get("C", 1.0), given.get("epsilon", 0.0), norma.eta, norma.lam, nu)
-        return code, self.policy.code, parameters, norma.schedule == "sqrt", norma.intercept
+        norma, values = self.norma or Regularised(0.0, 0.0, None, "constant", False), self.rule.values
+        return _native.budget_settings(
+            rule=self.rule.name,
+            policy=type(self.policy).__name__,
+            budget=self.policy.budget,
+            C=values.get("C", 1.0),
+            epsilon=values.get("epsilon", 0.0),
+            eta=norma.eta,
+            lam=norma.lam,
+            nu=np.nan if norma.nu is None else norma.nu,
+            root_schedule=norma.schedule == "sqrt",
+            intercept=norma.intercept,
+        )
 
     # ---------------------------------------------------------------- the result of learning
 
@@ -120,226 +139,258 @@ class BudgetedLearner:
         return len(self.coef)
 
     def __len__(self) -> int:
-        return int(self.places[0]) + len(self.grown)
+        return self.size + len(self.grown)
 
-    def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
-        """The support vectors (the oldest first), their weights (m, outputs), and the ids of their rows."""
-        size = int(self.places[0])
-        scale, spread = self.scalars[0], self.scalars[1]
+    def support(self) -> tuple[Rows, Floats, Ints]:
+        """The support vectors (the oldest first), their weights (m, outputs), and the ids of their rows; as copies."""
+        size, scale = self.size, self.record["scale"].item()
         if self.policy.budget is None:
-            return self.grown.all_rows(), scale * spread * self.grown.coef, self.grown.row_ids.copy()
+            weights = scale * self.record["spread"].item() * self.grown.coef
+            return self.grown.rows_in(np.arange(len(self.grown))), weights, self.grown.row_ids.copy()
         order = np.argsort(self.entered[:size])
-        rows = None if self.slots.rows is None or size == 0 else self.slots.rows[order]
+        rows = NO_ROWS if self.slots.rows is None else self.slots.rows[order]
         return rows, np.ascontiguousarray(scale * self.coef[:, order].T), self.slot_row_ids[order]
 
-    def scores(self, x: Rows) -> NDArray[np.float64]:
+    def scorer(self) -> Expansion:
+        """What has been learned, as a frozen model with the support vectors in the order of `support`."""
+        rows, weights, row_ids = self.support()
+        return Expansion(self.kernel, rows, row_ids, weights, self.offset.copy())
+
+    def scores(self, rows: Rows) -> Floats:
         """The scores of the rows, shape (n, outputs)."""
-        out = np.zeros((len(x), self.n_outputs))
-        size = int(self.places[0])
+        out = np.zeros((len(rows), self.n_outputs))
+        size = self.size
         if self.policy.budget is None:
-            self.grown.add_scores(self.kernel, x, self.grown.coef, out)
-            out *= self.scalars[1]
+            self.grown.add_scores(self.kernel, rows, self.grown.coef, out)
+            out *= self.record["spread"]
         elif size:
             assert self.slots.rows is not None
-            self.kernel._add_scores(x, self.slots.rows, np.ascontiguousarray(self.coef[:, :size].T), out)
-        out *= self.scalars[0]
+            self.kernel._add_scores(rows, self.slots.rows, np.ascontiguousarray(self.coef[:, :size].T), out)
+        out *= self.record["scale"]
         out += self.offset
         return out
 
     # ---------------------------------------------------------------- changes
 
-    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
-        """Changes the number of outputs when a class appears.
+    def change_outputs(self, output_map: Floats) -> None:
+        """Changes the number of outputs when a class appears; no transaction.
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
+        self._one = None
         self.grown.change_outputs(output_map)
         self.coef = np.ascontiguousarray(output_map.T @ self.coef)
         fresh = ~output_map.any(axis=0)
-        self.margin = np.where(fresh, self._first_margin, self.margin @ np.abs(output_map))
+        self.margin = np.where(fresh, self.first_margin, self.margin @ np.abs(output_map))
         self.offset = self.offset @ output_map
         self.sq_norms = self.sq_norms @ np.abs(output_map)
         copies = np.abs(output_map).sum() / len(output_map)
-        self.scalars[2:4] *= copies  # Q and M of the Forgetron: the mistakes of an output that is doubled count twice
+        self.record["Q"] *= copies  # of the Forgetron: the mistakes of an output that is doubled count twice
+        self.record["M"] *= copies
         self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
-        """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
+        """Increases the number of features to `n_features`; everything learned is 0 in the new ones. No transaction."""
+        self._one = self.K_slots = None
         self.slots.add_features(n_features)
         self.grown.add_features(n_features)
-        self.model = None
-
-    def savepoint(self) -> Any:
-        """The present state, as `rollback` takes it.
-
-        The kernel values of the slots with each other are not copied: after a rollback they are computed again.
-        """
-        K_slots, self.K_slots = self.K_slots, None
-        savepoint, self.K_slots = parts_of(self), K_slots
-        return savepoint
-
-    def rollback(self, savepoint: Any) -> None:
-        """Undoes all changes since the savepoint was made."""
-        vars(self).update(savepoint)
 
     def end_epoch(self) -> None:
         """Without a budget, merges the support vectors that are the same row; slots may hold a row twice."""
-        self.grown.end_epoch()
+        self.grown = self.grown.merged()
+
+    # ---------------------------------------------------------------- copies: onkel.learners.budgeted_state
+
+    def copy(self) -> Self:
+        """An independent copy, without the caches."""
+        return budgeted_state.copied(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def savepoint(self) -> budgeted_state.Savepoint:
+        """The present state, as `rollback` takes it; without a budget the support is not copied."""
+        return budgeted_state.savepoint(self)
+
+    def rollback(self, savepoint: object) -> None:
+        """Undoes all changes since the savepoint was made."""
+        assert isinstance(savepoint, budgeted_state.Savepoint)
+        budgeted_state.rollback(self, savepoint)
+
+    def state(self) -> State:
+        """Everything the learner knows, as named values and arrays; refuses rules and policies without a name."""
+        return budgeted_state.state_of(self)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner of a state; it learns on exactly as the one that gave it."""
+        return budgeted_state.from_state(cls, state)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return budgeted_state.unpickled, (type(self), *budgeted_state.pickled(self))
 
     # ---------------------------------------------------------------- learning
 
-    def learn(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
+    def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
+        """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs)."""
+        return in_parts(CHUNK, self._learn, rows, targets, weights, row_ids)
 
-        y (n, outputs) are the targets, NaN (0 if int8) where an output ignores the example; w (n,) > 0 the sample
-        weights; `row_ids` (n,) the ids of the rows.
-        """
-        return in_parts(CHUNK, self._learn, x, as_targets(y), w, row_ids)
-
-    def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray) -> NDArray[np.float64]:
-        b, budget = len(x), self.policy.budget
-        memory, base = self._memory(x)
-        F, steps = np.empty((b, self.n_outputs)), np.empty((b, self.n_outputs))
-        run = self._learn_python if self._settings is None else self._learn_native
-        any_taken = run(memory, base, y, w, F, steps)
-        self.rounds += b
-        if not any_taken:
-            return F
-        self.ledger.add(steps, self.rounds - b + 1 + np.arange(b), row_ids)
-        taken = (memory.row_in_slot >= 0).nonzero()[0]
-        rows = memory.row_in_slot[taken]
-        new = x[rows] if b > 1 else x
-        if budget is None:
-            if self.scalars[1] < SMALL_SCALE:  # the factor that the weights of `past` lack
-                self.grown.coef[...] *= self.scalars[1]
-                self.scalars[1] = 1.0
-            coef = np.ascontiguousarray(memory.coef[:, : len(taken)].T) / self.scalars[1]
-            self.grown.add(new, coef, np.zeros_like(coef), row_ids[rows])
-            self.places[0] = 0
+    def _learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
+        """Learns from a part."""
+        self._one = None  # before anything that it is bound to is replaced
+        memory = self._memory(rows)
+        F, steps = np.empty((2, len(rows), self.n_outputs))
+        if self._settings is None:
+            python_pass(self.rule, self.norma, self.policy, memory, targets, weights, F, steps)
         else:
-            self.slots.put(taken, new)
-            self.slot_row_ids[taken] = row_ids[rows]
-            self.entered[taken] = self.rounds - b + 1 + rows
+            m = memory
+            # fmt: off
+            _native.budget_pass(
+                self._settings, m.K, m.K_chunk, m.K_slots, m.coef, m.k_ss, m.row_in_slot, m.base,
+                m.sq_norms, m.margin, m.offset, m.record.view(np.uint8), targets, weights, F, steps,
+            )
+            # fmt: on
+        memory.next_row_id = max(memory.next_row_id, int(row_ids.max()) + 1)
+        with Transaction() as change:
+            self._put_in_place(memory, rows, steps, row_ids, change)
         return F
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
-        """Learns from one example of weight 1, y (1, outputs); with a budget, on preallocated arrays."""
+    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+        """Learns from one example of weight 1, target (1, outputs)."""
         one = self._one
-        if one is None or one.memory.coef is not self.coef:  # `rollback` and `change_outputs` replace arrays
-            if self.policy.budget is None or self._settings is None:
-                self.learn(x, y, ONE, np.array([row_id]))
+        if one is None:
+            one = self._one = self._bound(row)
+        if one is not None:
+            assert isinstance(row, VectorRows)
+            self.kernel._gram_one(row, one.rows, one.K)
+            longer = one.rows.with_next() if len(one.rows) < one.K.shape[1] else None
+            if one.native.learn(row.dense(), target, self.kernel._diag(row)[0], row_id, longer):
                 return
-            memory, steps = self._memory(x)[0], np.empty((1, self.n_outputs))
-            one = self._one = One(memory, steps, self._bound(memory, None, np.empty((1, self.n_outputs)), steps))
-        memory, rows = one.memory, self.slots.rows
-        if rows is not None:
-            self.kernel._gram_one(x, rows, memory.K)
-        memory.K_chunk[0, 0] = self.kernel._diag(x)[0]
-        slot = one.native.learn(y, ONE, self.rounds)
-        self.rounds += 1
-        if slot >= 0:
-            self.ledger.add_one(one.steps, self.rounds, row_id)
-            self.slots.put_one(slot, x)
-            self.slot_row_ids[slot], self.entered[slot] = row_id, self.rounds
+        self._learn(row, target, ONE, np.array([row_id]))
 
-    def _learn_native(
-        self,
-        memory: Memory,
-        base: NDArray[np.float64] | None,
-        y: NDArray[np.float64],
-        w: NDArray[np.float64],
-        F: NDArray[np.float64],
-        steps: NDArray[np.float64],
-    ) -> bool:
-        """Learns from a part in the core; returns whether any row was put into a slot."""
-        return self._bound(memory, base, F, steps).learn(y, w, self.rounds) >= 0
+    def skip_to(self, row_id: int) -> None:
+        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
+        self.next_row_id = max(self.next_row_id, row_id)
 
-    def _bound(
-        self,
-        memory: Memory,
-        base: NDArray[np.float64] | None,
-        F: NDArray[np.float64],
-        steps: NDArray[np.float64],
-    ) -> _native.Budget32:
-        """The core's object for this learner and these examples; it is valid until one of the arrays is replaced."""
-        assert self._settings is not None
-        rule, policy, parameters, root_schedule, intercept = self._settings
-        m = memory
+    def _bound(self, row: Rows) -> One | None:
+        """The core's object for single examples; None if it cannot learn this one.
+
+        It is valid until one of the learner's arrays, of its slots or of its ledger is replaced.
+        """
+        rows = self.slots.rows
+        if self._settings is None or not isinstance(rows, GrowingRows) or not isinstance(row, VectorRows):
+            return None
+        if self.policy.needs_gram and self.K_slots is None:
+            self.K_slots = self._gram_of_slots(None, self.coef.shape[1], rows.dtype)
+        K = np.empty((1, self.coef.shape[1]), dtype=rows.dtype)
+        self.kernel._gram_one(row, rows, K)  # caches right-hand sides, which the core can update
         # fmt: off
-        return _native.budget(
-            rule, policy, parameters, root_schedule, intercept,
-            m.K, m.K_chunk, m.K_slots, m.coef, m.k_ss, m.row_in_slot, base,
-            m.sq_norms, m.scalars, m.places, m.random, self.margin, self.offset, F, steps, self.counts,
-        )
+        return One(rows, K, _native.budget_one(
+            self._settings, K, self.K_slots, self.coef, self.k_ss, self.sq_norms, self.margin, self.offset,
+            self.record.view(np.uint8), self.slot_row_ids, self.entered,
+            *rows.core_view(), *self.ledger.core_view(self.n_outputs),
+        ))
         # fmt: on
 
-    def _memory(self, x: Rows) -> tuple[Memory, NDArray[np.float64] | None]:
-        """The slots with the kernel values of a part, and its scores by the support outside the slots (None: 0)."""
-        b, size, base = len(x), int(self.places[0]), None
-        K_chunk = np.empty((b, b), dtype=x.dtype)
+    def _memory(self, rows: Rows) -> Memory:
+        """The kernel values of a part, and copies of the learner's arrays for it to learn in."""
+        b, size, budget, base = len(rows), self.size, self.policy.budget, None
+        K_chunk = np.empty((b, b), dtype=rows.dtype)
         if b == 1:
-            K_chunk[0, 0] = self.kernel._diag(x)[0]
+            K_chunk[0, 0] = self.kernel._diag(rows)[0]
         else:
-            fill_below(self.kernel, x, K_chunk)
-        if self.policy.budget is None:
-            K, A, k_ss = np.zeros((b, b), dtype=x.dtype), np.zeros((self.n_outputs, b)), np.zeros(b)
+            fill_below(self.kernel, rows, K_chunk)
+        K_slots, cap = None, b
+        if budget is None:
             if len(self.grown):
                 base = np.zeros((b, self.n_outputs))
-                self.grown.add_scores(self.kernel, x, self.grown.coef, base)
+                self.grown.add_scores(self.kernel, rows, self.grown.coef, base)
         else:
-            K, A, k_ss = np.empty((b, self.coef.shape[1]), dtype=x.dtype), self.coef, self.k_ss
-            rows = self.slots.rows
-            if rows is not None:
-                fill(self.kernel, x, rows, K[:, :size])
-            if self.policy.needs_gram and self.K_slots is None:
-                self.K_slots = np.zeros((self.coef.shape[1],) * 2, dtype=x.dtype)
-                if rows is not None:
-                    fill(self.kernel, rows, rows, self.K_slots[:size, :size])
-        row_in_slot = np.full(K.shape[1], -1, dtype=np.int64)
+            cap, needed = self.coef.shape[1], min(budget, size + b)
+            if needed > cap:
+                cap = min(budget, max(LEAST_ROOM, 2 * cap, needed))
+            if self.policy.needs_gram:
+                K_slots = self._gram_of_slots(self._take_K_slots(), cap, rows.dtype)
+        K = np.empty((b, cap), dtype=rows.dtype)
+        if size:
+            assert self.slots.rows is not None
+            fill(self.kernel, rows, self.slots.rows, K[:, :size])
         return Memory(
-            K, K_chunk, self.K_slots, A, k_ss, row_in_slot, self.sq_norms, self.scalars, self.places, self.random
-        ), base
+            K=K,
+            K_chunk=K_chunk,
+            K_slots=K_slots,
+            coef=_with_room(self.coef, size, cap),
+            k_ss=_with_room(self.k_ss, size, cap),
+            row_in_slot=np.full(cap, -1, dtype=np.int64),
+            base=base,
+            sq_norms=self.sq_norms.copy(),
+            margin=self.margin.copy(),
+            offset=self.offset.copy(),
+            record=self.record.copy(),
+            budget=budget,
+        )
 
-    def _learn_python(
-        self,
-        memory: Memory,
-        base: NDArray[np.float64] | None,
-        y: NDArray[np.float64],
-        w: NDArray[np.float64],
-        F: NDArray[np.float64],
-        steps: NDArray[np.float64],
-    ) -> bool:
-        """Learns from a part in Python, by any rule and policy: the twin of budget_pass in cpp/learn/budget.h."""
-        rule, norma, state = self.rule, self.norma, memory.scalars
-        widens = rule.step is epsilon_insensitive
-        for i in range(len(y)):
-            eta = norma.rate(self.rounds + i + 1) if norma else 0.0
-            size = memory.size
-            grown = 0.0 if base is None else base[i] * state[1]
-            F[i] = state[0] * (grown + memory.coef[:, :size] @ memory.K[i, :size].astype(np.float64)) + self.offset
-            steps[i] = 0.0
-            for o in np.flatnonzero(~np.isnan(y[i])):
-                moving = (eta, self.margin[o]) if norma else ()
-                step = rule.step(F[i, o], y[i, o], float(memory.K_chunk[i, i]), w[i], *rule.params, *moving)
-                steps[i, o] = step
-                self.counts += rule.signs and y[i, o] * F[i, o] <= 0, step != 0
-                if norma and norma.intercept:
-                    self.offset[o] += step
-                if norma and norma.nu is not None:
-                    self.margin[o] = move_margin(self.margin[o], step != 0, eta * w[i], norma.nu, widens=widens)
-            if norma:
-                state[0] *= 1 - eta * norma.lam
-            if state[0] < SMALL_SCALE:
-                self._fold_scale(memory)
-            if steps[i].any():
-                self.policy.take(memory, Example(i, steps[i], F[i], y[i], float(w[i])))
-        return bool(steps.any())
+    @property
+    def keeps_K_slots(self) -> bool:
+        """Whether the kernel values of the slots are no cache: rows of a Gram matrix do not have them any more."""
+        return self.policy.needs_gram and isinstance(self.slots.rows, GramRows)
 
-    @staticmethod
-    def _fold_scale(memory: Memory) -> None:
-        """Multiplies the common factor into the weights and resets it to 1, before it underflows."""
-        memory.coef[:, : memory.size] *= memory.scalars[0]
-        memory.scalars[1] *= memory.scalars[0]
-        memory.scalars[0] = 1.0
+    def _take_K_slots(self) -> NDArray | None:
+        """The kernel values of the slots for a pass to change: taken out of the learner, or a copy."""
+        if self.keeps_K_slots:
+            return None if self.K_slots is None else self.K_slots.copy()
+        K_slots, self.K_slots = self.K_slots, None
+        return K_slots
+
+    def _gram_of_slots(self, known: NDArray | None, cap: int, dtype: np.dtype) -> NDArray:
+        """The kernel values of the slots with each other, (cap, cap); `known` are those for a smaller capacity."""
+        if known is not None and len(known) == cap:
+            return known
+        size, rows = self.size, self.slots.rows
+        K_slots = np.zeros((cap, cap), dtype=dtype)
+        if known is not None:
+            K_slots[:size, :size] = known[:size, :size]
+        elif size:
+            assert rows is not None
+            fill(self.kernel, rows, rows, K_slots[:size, :size])
+            np.fill_diagonal(K_slots[:size, :size], self.k_ss[:size])
+        return K_slots
+
+    def _put_in_place(self, memory: Memory, rows: Rows, steps: Floats, row_ids: Ints, change: Transaction) -> None:
+        """Makes what a part has learned the learner's state when the transaction is committed."""
+        b, before = len(rows), self.n_seen
+        taken = (memory.row_in_slot >= 0).nonzero()[0]
+        chosen = memory.row_in_slot[taken]
+        if len(taken):
+            self.ledger.add(steps, before + 1 + np.arange(b), row_ids, change)
+        if self.policy.budget is None:
+            if len(taken):
+                self._append(memory, rows[chosen] if len(taken) < b else rows, row_ids[chosen], change)
+        else:
+            size, cap = self.size, memory.coef.shape[1]
+            slot_row_ids = _with_room(self.slot_row_ids, size, cap)
+            entered = _with_room(self.entered, size, cap)
+            if len(taken):
+                self.slots.put(taken, rows[chosen] if b > 1 else rows, change)
+                slot_row_ids[taken], entered[taken] = row_ids[chosen], before + 1 + chosen
+            change.set(self, coef=memory.coef, k_ss=memory.k_ss, slot_row_ids=slot_row_ids, entered=entered)
+            change.set(self, K_slots=memory.K_slots)
+        change.set(self, sq_norms=memory.sq_norms, margin=memory.margin, offset=memory.offset, record=memory.record)
+
+    def _append(self, memory: Memory, new: Rows, row_ids: Ints, change: Transaction) -> None:
+        """Without a budget: appends the rows in the slots to the growing support, and empties the slots."""
+        factor = 1.0
+        if memory.spread < SMALL_SCALE:  # the factor that the weights of the growing support lack
+            factor, memory.spread = memory.spread, 1.0
+        coef = np.ascontiguousarray(memory.coef[:, : len(new)].T) / memory.spread
+        self.grown.add(new, coef, np.zeros_like(coef), row_ids, change, factor=factor)
+        memory.size = 0
+
+
+def _with_room(array: NDArray, size: int, cap: int) -> NDArray:
+    """A copy with room for `cap` slots along the last axis, of which the first `size` are in use; the others are 0."""
+    if array.shape[-1] == cap:
+        return array.copy()
+    longer = np.zeros((*array.shape[:-1], cap), dtype=array.dtype)
+    longer[..., :size] = array[..., :size]
+    return longer

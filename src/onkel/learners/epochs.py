@@ -8,25 +8,28 @@ perceptron.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.kernels.rows import Rows
-from onkel.learners.ledger import Ledger
+from onkel.learners.learner import Learner
 
 __all__ = ["Epochs", "Outcome", "StreamedEpochs", "run_epochs"]
 
 STEP = 4096  # rows between two reports of the progress
+
+# learns from rows, labels, weights and row ids: what is learned is learned part by part
+Learn = Callable[[Rows, NDArray, NDArray[np.float64], NDArray[np.int64]], None]
 
 
 class Epochs(Protocol):
     """A data set and a learner, ready to run epochs."""
 
     @property
-    def ledger(self) -> Ledger:
-        """The updates of the learner."""
+    def n_updates(self) -> int:
+        """The updates so far."""
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
         """Runs one epoch, and returns the number of its updates.
@@ -35,30 +38,44 @@ class Epochs(Protocol):
         and then with the number of rows visited in this epoch.
         """
 
+    def learner(self) -> Learner:
+        """The learner that has learned from the epochs so far."""
+
 
 class StreamedEpochs:
-    """Epochs that give the rows to a learner's ``learn``, `STEP` at a time, as if they came from a stream."""
+    """Epochs that give the rows to a function that learns from them, `STEP` at a time, as if they came from a stream.
 
-    def __init__(self, learner: Any, rows: Rows, y: NDArray, w: NDArray[np.float64], row_ids: NDArray) -> None:
-        self._learner, self.rows, self.y, self.w, self.row_ids = learner, rows, y, w, row_ids
+    Parameters
+    ----------
+    learn : learns from rows, y, weights and row ids.
+    learner : returns the present learner; it may be another one after `learn`, if a class appeared.
+    rows, y, w, row_ids : the data set: rows, labels or numbers, weights and ids of the rows.
+    """
+
+    def __init__(
+        self,
+        learn: Learn,
+        learner: Callable[[], Learner],
+        rows: Rows,
+        y: NDArray,
+        w: NDArray[np.float64],
+        row_ids: NDArray[np.int64],
+    ) -> None:
+        self._learn, self.learner = learn, learner
+        self.rows, self.y, self.w, self.row_ids = rows, y, w, row_ids
 
     @property
-    def ledger(self) -> Ledger:
-        found: Ledger = self._learner.ledger
-        return found
-
-    def learner(self) -> Any:
-        """The learner that has learned from the epochs so far."""
-        return self._learner
+    def n_updates(self) -> int:
+        return len(self.learner().ledger)
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
-        before, n = len(self.ledger), len(self.rows)
+        before, n = self.n_updates, len(self.rows)
         for start in range(0, n, STEP):
             part = slice(start, start + STEP) if order is None else order[start : start + STEP]
-            self._learner.learn(self.rows[part], self.y[part], self.w[part], self.row_ids[part])
+            self._learn(self.rows[part], self.y[part], self.w[part], self.row_ids[part])
             progress(min(start + STEP, n))
-        self._learner.end_epoch()
-        return len(self.ledger) - before
+        self.learner().end_epoch()
+        return self.n_updates - before
 
 
 class Outcome(NamedTuple):

@@ -10,19 +10,27 @@ from the start are faster with `onkel.learners.kernel_perceptron_epochs`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
+from onkel._core.transaction import Transaction, assign
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
 from onkel.learners.ledger import Ledger
-from onkel.learners.support import Support
+from onkel.learners.rules import is_mistake
+from onkel.learners.support import Support, SupportSize
+from onkel.models.expansion import Expansion
+from onkel.models.state import Setting, State
+from onkel.models.vote import Vote, vote_weights
 
-__all__ = ["CHUNK", "PANEL", "KernelPerceptronLearner", "decide"]
+__all__ = ["CHUNK", "HYPOTHESES", "PANEL", "Hypothesis", "KernelPerceptronLearner", "decide"]
+
+Hypothesis = Literal["averaged", "voted", "last", "random", "best"]
+HYPOTHESES = ("averaged", "voted", "last", "random", "best")
 
 PANEL = 32  # products are fastest with a multiple of this many support vectors
 CHUNK = 256  # rows that are decided on one Gram matrix
@@ -99,21 +107,95 @@ def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -
         fill(kernel, x[some[0] :], x[some], out[:, some[0] :].T)
 
 
+class Savepoint(NamedTuple):
+    """A state of a `KernelPerceptronLearner`."""
+
+    counts: dict[str, Any]
+    support: Support
+    size: SupportSize
+    n_updates: int
+
+
 class KernelPerceptronLearner:
     """The kernel perceptron on a stream; it can be asked for scores and learn more at any time.
 
-    `bias` is 1 to learn an offset, which makes the kernel k + 1, else 0. `rounds` counts the examples visited so far,
-    over all epochs.
+    Parameters
+    ----------
+    kernel, n_outputs : the kernel, and the number of outputs.
+    bias : 1 to learn an offset, which makes the kernel k + 1; else 0.
     """
 
+    KIND: ClassVar[str] = "learner/kernel-perceptron"
+    VERSION: ClassVar[int] = 1
+
     def __init__(self, kernel: Kernel, n_outputs: int, bias: float) -> None:
-        self.kernel, self.n_outputs, self.bias = kernel, n_outputs, bias
+        self.kernel, self.n_outputs, self.bias = kernel, n_outputs, float(bias)
         self.ledger, self.support = Ledger(), Support(n_outputs)
         self.sq_norms = np.zeros(n_outputs)  # ‖v‖² of each output
-        self.rounds = 0
-        self.model: tuple[Any, Any] | None = (
-            None  # the model that the estimator last made, and the state that it made it from
-        )
+        self.n_seen = self.next_row_id = 0
+
+    @property
+    def n_mistakes(self) -> int:
+        return len(self.ledger)
+
+    @property
+    def n_updates(self) -> int:
+        return len(self.ledger)
+
+    # ---------------------------------------------------------------- what was learned
+
+    def averaged(self) -> NDArray[np.float64]:
+        """The coefficients of the average hypothesis: a step of round r is in the hypotheses of R − r of R rounds."""
+        return self.support.coef - self.support.moment / max(self.n_seen, 1)
+
+    def guess_at(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The coefficients (m, outputs) of the hypothesis of each output o in round rounds[o]: its updates before."""
+        entries, row_ids = self.ledger.entries, self.support.row_ids
+        entries = entries[entries["round"] < rounds[entries["class"]]]
+        order = np.argsort(row_ids)
+        place = order[np.searchsorted(row_ids, entries["row"], sorter=order)]
+        coef = np.zeros((len(row_ids), self.n_outputs))
+        np.add.at(coef, (place, entries["class"]), entries["step"])
+        return coef
+
+    def hypothesis(self, which: Hypothesis, draw: float = 0.0) -> NDArray[np.float64]:
+        """The coefficients (m, outputs) of a hypothesis, in the order of the support.
+
+        `which` is "last", "averaged", "best" (the guess that was used longest) or "random", the guess of round
+        1 + draw · n_seen; the vote of all guesses has no coefficients.
+        """
+        if which == "last":
+            return self.support.coef
+        if which == "averaged":
+            return self.averaged()
+        if which == "random":
+            return self.guess_at(np.full(self.n_outputs, 1 + int(draw * self.n_seen)))
+        if which == "best":
+            return self.guess_at(np.array([self.ledger.end_of_longest(o, self.n_seen) for o in range(self.n_outputs)]))
+        raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
+
+    def scores(self, rows: Rows, coef: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The scores (n, outputs) of the current hypothesis or, if given, with other coefficients (m, outputs)."""
+        coef = self.support.coef if coef is None else coef
+        out = np.zeros((len(rows), self.n_outputs))
+        self.support.add_scores(self.kernel, rows, coef, out)
+        if self.bias:
+            out += self.bias * coef.sum(axis=0)
+        return out
+
+    def scorer(self, which: Hypothesis = "last", draw: float = 0.0) -> Expansion | Vote:
+        """A hypothesis as a frozen model, the support vectors in the order of their row ids; see `hypothesis`."""
+        order = np.argsort(self.support.row_ids)
+        rows, row_ids = self.support.rows_in(order), self.support.row_ids[order]
+        if which != "voted":
+            coef = self.hypothesis(which, draw)
+            return Expansion(self.kernel, rows, row_ids, coef[order], self.bias * coef.sum(axis=0))
+        entries = self.ledger.entries
+        start, weight = vote_weights(entries["round"], entries["class"], self.n_outputs, self.n_seen)
+        place, output, step = np.searchsorted(row_ids, entries["row"]), entries["class"].copy(), entries["step"].copy()
+        return Vote(self.kernel, rows, row_ids, place, output, step, weight, start, self.bias)
+
+    # ---------------------------------------------------------------- changes
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """Changes the number of outputs when a class appears.
@@ -128,81 +210,111 @@ class KernelPerceptronLearner:
     def add_features(self, n_features: int) -> None:
         """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
         self.support.add_features(n_features)
-        self.model = None
-
-    def savepoint(self) -> Any:
-        """The present state, as `rollback` takes it."""
-        return (
-            self.n_outputs,
-            self.rounds,
-            self.sq_norms.copy(),
-            self.ledger,
-            len(self.ledger),
-            self.support.savepoint(),
-        )
-
-    def rollback(self, savepoint: Any) -> None:
-        """Undoes all changes since the savepoint was made."""
-        self.n_outputs, self.rounds, self.sq_norms, self.ledger, count, support = savepoint
-        self.ledger.truncate(count)
-        self.support.rollback(support)
 
     def end_epoch(self) -> None:
         """Merges the support vectors that are the same row, learned in several epochs."""
-        self.support.end_epoch()
+        self.support = self.support.merged()
 
-    def averaged(self) -> NDArray[np.float64]:
-        """The coefficients of the average hypothesis: a step of round r is in the hypotheses of R − r of R rounds."""
-        return self.support.coef - self.support.moment / max(self.rounds, 1)
+    def copy(self) -> Self:
+        """An independent copy."""
+        twin = type(self)(self.kernel, self.n_outputs, self.bias)
+        twin.ledger, twin.support, twin.sq_norms = self.ledger.copy(), self.support.copy(), self.sq_norms.copy()
+        twin.n_seen, twin.next_row_id = self.n_seen, self.next_row_id
+        return twin
 
-    def guess_at(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The coefficients (m, outputs) of the hypothesis of each output o in round rounds[o]: its updates before."""
-        entries, row_ids = self.ledger.entries, self.support.row_ids
-        entries = entries[entries["round"] < rounds[entries["class"]]]
-        order = np.argsort(row_ids)
-        place = order[np.searchsorted(row_ids, entries["row"], sorter=order)]
-        coef = np.zeros((len(row_ids), self.n_outputs))
-        np.add.at(coef, (place, entries["class"]), entries["step"])
-        return coef
+    def savepoint(self) -> Savepoint:
+        """The present state, as `rollback` takes it: sizes, not copies, because vectors are only ever added."""
+        counts = {"sq_norms": self.sq_norms, "n_seen": self.n_seen, "next_row_id": self.next_row_id}
+        return Savepoint(counts, self.support, self.support.savepoint(), len(self.ledger))
 
-    def scores(self, x: Rows, coef: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The scores (n, outputs) of the current hypothesis or, if given, with other coefficients (m, outputs)."""
-        coef = self.support.coef if coef is None else coef
-        out = np.zeros((len(x), self.n_outputs))
-        self.support.add_scores(self.kernel, x, coef, out)
-        if self.bias:
-            out += self.bias * coef.sum(axis=0)
-        return out
+    def rollback(self, savepoint: object) -> None:
+        """Undoes all changes since the savepoint was made."""
+        assert isinstance(savepoint, Savepoint)
+        with Transaction() as change:
+            savepoint.support.rollback(savepoint.size, change)
+            self.ledger.truncate(savepoint.n_updates, change)
+            change.set(self, support=savepoint.support, **savepoint.counts)
 
-    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
-        """Learns from the examples one by one.
+    # ---------------------------------------------------------------- learning
 
-        y (n, outputs) are the targets, ±1, or 0 where an output ignores the example; w (n,) > 0 the sample weights;
-        `row_ids` (n,) the ids of the rows.
+    def learn(
+        self,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        row_ids: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
+
+        `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
         """
-        for start in range(0, len(x), CHUNK):
+        F, signs = np.empty(targets.shape), targets.astype(np.int8)
+        for start in range(0, len(rows), CHUNK):
             chunk = slice(start, start + CHUNK)
-            part = x[chunk] if len(x) > CHUNK else x
-            scores = np.ascontiguousarray(self.scores(part).T)
-            steps, erred = decide(self.kernel, part, y[chunk], w[chunk], self.bias, scores, self.sq_norms)
+            part, ids = rows[chunk] if len(rows) > CHUNK else rows, row_ids[chunk]
+            scores, sq_norms = np.ascontiguousarray(self.scores(part).T), self.sq_norms.copy()
+            steps, erred = decide(self.kernel, part, signs[chunk], weights[chunk], self.bias, scores, sq_norms)
+            F[chunk] = scores.T
+            self._commit(part, steps, erred, ids, sq_norms)
+        return F
+
+    def learn_one(self, row: Rows, target: NDArray[np.float64], row_id: int) -> None:
+        """Learns from one example of weight 1, target (1, outputs), without the overhead of chunks."""
+        f = self.scores(row)
+        alone = self.n_outputs == 1  # whose score is compared as a number, which is faster
+        erred = is_mistake(f.item(), target.item()) if alone else is_mistake(f, target)
+        if not (erred if alone else erred.any()):
+            assign(self, n_seen=self.n_seen + 1, next_row_id=max(self.next_row_id, row_id + 1))
+            return
+        steps = np.where(erred, target, 0.0)
+        length = float(self.kernel._diag(row)[0]) + self.bias
+        sq_norms = self.sq_norms + (2 * steps * f + steps * steps * length)[0]
+        self._commit(row, steps, np.zeros(1, dtype=np.intp), np.array([row_id]), sq_norms)
+
+    def skip_to(self, row_id: int) -> None:
+        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
+        self.next_row_id = max(self.next_row_id, row_id)
+
+    def _commit(
+        self,
+        part: Rows,
+        steps: NDArray[np.float64],
+        erred: NDArray[np.intp],
+        row_ids: NDArray[np.int64],
+        sq_norms: NDArray[np.float64],
+    ) -> None:
+        """Puts what was decided on a part in place: steps (b, outputs), and the rows `erred` where any is not 0."""
+        with Transaction() as change:
             if len(erred):
                 new = part[erred] if len(erred) < len(part) else part
-                steps, rounds, new_ids = steps[erred], self.rounds + 1 + erred, row_ids[chunk][erred]
-                self.ledger.add(steps, rounds, new_ids)
-                self.support.add(new, steps, steps * rounds[:, None], new_ids)
-            self.rounds += len(part)
+                new_steps, rounds, new_ids = steps[erred], self.n_seen + 1 + erred, row_ids[erred]
+                if len(part) == 1:
+                    self.ledger.add_one(steps, self.n_seen + 1, int(row_ids[0]), change)
+                else:
+                    self.ledger.add(new_steps, rounds, new_ids, change)
+                self.support.add(new, new_steps, new_steps * rounds[:, None], new_ids, change)
+            n_seen, next_row_id = self.n_seen + len(part), max(self.next_row_id, int(row_ids.max()) + 1)
+            change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
-        """Learns from one example of weight 1, y (1, outputs), without the overhead of chunks."""
-        self.rounds += 1
-        f = self.scores(x)
-        if self.n_outputs == 1 and y[0, 0] * f[0, 0] > 0:
-            return
-        erred = (y * f <= 0) & (y != 0)
-        if not erred.any():
-            return
-        steps = np.where(erred, y, 0.0)
-        length = float(self.kernel._diag(x)[0]) + self.bias
-        self.sq_norms += (2 * steps * f + steps * steps * length)[0]
-        self.ledger.add_one(steps, self.rounds, row_id)
-        self.support.add(x, steps, steps * self.rounds, np.array([row_id]))
+    # ---------------------------------------------------------------- state
+
+    def state(self) -> State:
+        """Everything the learner knows, as named values and arrays."""
+        settings: dict[str, Setting] = {"kernel": self.kernel, "bias": self.bias}
+        settings |= {"n_seen": self.n_seen, "next_row_id": self.next_row_id}
+        arrays = {"sq_norms": self.sq_norms.copy(), **self.ledger.arrays("ledger/")}
+        return State(self.KIND, self.VERSION, settings, arrays).with_part("support", self.support.state())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner of a state; it learns on exactly as the one that gave it."""
+        state.expect(cls.KIND, cls.VERSION)
+        sq_norms = state.array("sq_norms").copy()
+        learner = cls(state.kernel(), len(sq_norms), state.setting("bias", float))
+        learner.support, learner.sq_norms = Support.from_state(state.part("support")), sq_norms
+        learner.ledger = Ledger.of_arrays(state.arrays, "ledger/")
+        learner.n_seen, learner.next_row_id = state.setting("n_seen", int), state.setting("next_row_id", int)
+        return learner
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self).from_state, (self.state(),)

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count, threads
+from onkel._core.transaction import Transaction, assign
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows, joined
 from onkel.kernels.tiles import add_scores, row_bytes
@@ -76,7 +77,8 @@ class UpdateBuffer:
             self._rows = GrowingRows(rows.n_features, rows.dtype, self.most)
         if isinstance(self._rows, GrowingRows):
             assert isinstance(rows, VectorRows)
-            self._rows.append(rows)
+            with Transaction() as change:
+                self._rows.append(rows, change)
         else:
             self._rows = rows if self._rows is None else joined([self._rows, rows])
         self.positions, self.steps = np.concatenate([self.positions, positions]), np.concatenate([self.steps, steps])
@@ -110,7 +112,7 @@ class KeptScoreEpochs:
     Parameters
     ----------
     kernel, rows : the kernel, and the rows of the data set.
-    y : targets (n, outputs), ±1, or 0 where an output ignores the row.
+    y : targets (n, outputs), ±1.
     w : sample weights (n,), > 0.
     row_ids : the ids of the rows (n,), for the ledger and the support.
     bias : 1 to learn an offset, which makes the kernel k + 1; else 0.
@@ -122,7 +124,7 @@ class KeptScoreEpochs:
         self,
         kernel: Kernel,
         rows: Rows,
-        y: NDArray[np.int8],
+        y: NDArray[np.float64],
         w: NDArray[np.float64],
         *,
         row_ids: NDArray[np.int64],
@@ -134,14 +136,14 @@ class KeptScoreEpochs:
         self.n, self.n_outputs = y.shape
         self._given = rows  # in the order and the format of the user
         self.rows = rows.compact()  # in the order of the epoch, in the format that is multiplied faster
-        self.y, self.w, self.row_ids = y, w, row_ids  # in the same order
+        self.y, self.w, self.row_ids = y.astype(np.int8), w, row_ids  # in the same order
         self._spare: Rows | None = None  # rows that are no longer needed, whose memory the next reordering uses
         self.place = np.arange(self.n)  # the row of the data at each position of the epoch's order,
         self._position = np.arange(self.n)  # and the position of each row of the data
         self.ledger = Ledger()
         self.sq_norms = np.zeros(self.n_outputs)
         self.scores = np.zeros((self.n_outputs, self.n))
-        self.rounds = self.epoch = 0
+        self.n_seen = self.next_row_id = self.epoch = 0
         self.complete = False
         self._self_values: NDArray[np.float64] | None = None
         most = min(self.n, STORE // row_bytes(self.rows) + PUSH + LATER)
@@ -155,6 +157,11 @@ class KeptScoreEpochs:
         self._column_of = np.full(self.n, -1, dtype=np.int64)  # of each position: its column in `_columns`, or −1
         self._kept = 0
         self._whole = False  # whether a push goes to all rows at once, to keep its columns or to avoid packing slices
+
+    @property
+    def n_updates(self) -> int:
+        """The mistakes so far, over all outputs."""
+        return len(self.ledger)
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
         """Runs one epoch, and returns the number of its mistakes (over all outputs).
@@ -174,7 +181,17 @@ class KeptScoreEpochs:
             for start in range(0, self.n, chunk):
                 stop = min(start + chunk, self.n)
                 positions = np.arange(start, stop) if visit is None else visit[start:stop]
-                self._chunk(positions, slice(start, stop) if visit is None else positions)
+                where = slice(start, stop) if visit is None else positions
+                x = self.rows[where]
+                scores, sq_norms = self._pull(x, positions, where), self.sq_norms.copy()
+                lengths = None
+                if self.epoch > 1:  # in the first epoch there are too many mistakes to choose rows by their margin
+                    lengths = np.sqrt(np.maximum(self.self_values()[where] + self.bias, TINY))
+                y, w = self.y[where], self.w[where]
+                steps, erred = decide(self.kernel, x, y, w, self.bias, scores, sq_norms, lengths)
+                self._commit(positions, steps, erred, sq_norms)
+                if len(erred):
+                    self._remember(positions[erred], steps[erred], x[erred])
                 self._push(stop)
                 progress(stop)
         self.complete = self.epoch > 1
@@ -184,7 +201,8 @@ class KeptScoreEpochs:
         """A learner with the hypothesis reached so far, which can go on with a stream."""
         self._spare = None  # frees its memory for the support
         online = KernelPerceptronLearner(self.kernel, self.n_outputs, self.bias)
-        online.ledger, online.sq_norms, online.rounds = self.ledger, self.sq_norms, self.rounds
+        online.ledger, online.sq_norms = self.ledger, self.sq_norms
+        online.n_seen, online.next_row_id = self.n_seen, self.next_row_id
         entries = self.ledger.entries
         row_ids, entry = np.unique(entries["row"], return_inverse=True)
         coef, moment = np.zeros((2, len(row_ids), self.n_outputs))
@@ -192,9 +210,7 @@ class KeptScoreEpochs:
         np.add.at(moment, (entry, entries["class"]), entries["step"] * entries["round"])
         order = np.argsort(self.row_ids)
         place = self.place[order[np.searchsorted(self.row_ids, row_ids, sorter=order)]]
-        for start in range(0, len(row_ids), Support.BLOCK):
-            part = slice(start, start + Support.BLOCK)
-            online.support.take(self._given[place[part]], coef[part], moment[part], row_ids[part])
+        online.support = Support.of(self._given, place, coef, moment, row_ids)
         return online
 
     def self_values(self) -> NDArray[np.float64]:
@@ -204,21 +220,28 @@ class KeptScoreEpochs:
         return self._self_values
 
     def _sort(self, order: NDArray[np.int64]) -> None:
-        """Puts the rows, and everything that is stored by position, into the order of the epoch."""
+        """Puts the rows, and everything that is stored by position, into the order of the epoch, all at once."""
         old = self._position[order]  # the present positions, in the new order
-        before, self.rows = self.rows, self.rows.reordered(old, self._spare)
-        self._spare = before if before is not self._given else None
-        self.y, self.w, self.row_ids = np.take(self.y, old, axis=0), self.w[old], self.row_ids[old]
-        if self.epoch > 1:  # in the first epoch they are still 0
-            self.scores = np.take(self.scores, old, axis=1)
-        if self._self_values is not None:
-            self._self_values = self._self_values[old]
-        self.place = order
-        self._position[order] = np.arange(self.n)
+        before, rows = self.rows, self.rows.reordered(old, self._spare)
+        scores = np.take(self.scores, old, axis=1) if self.epoch > 1 else self.scores  # in the first they are still 0
+        self_values = None if self._self_values is None else self._self_values[old]
+        position = np.empty_like(order)
+        position[order] = np.arange(self.n)
+        assign(
+            self,
+            rows=rows,
+            _spare=before if before is not self._given else None,
+            y=np.take(self.y, old, axis=0),
+            w=self.w[old],
+            row_ids=self.row_ids[old],
+            scores=scores,
+            _self_values=self_values,
+            place=order,
+            _position=position,
+        )
 
-    def _chunk(self, positions: NDArray[np.int64], where: slice | NDArray[np.int64]) -> None:
-        """Visits the rows at these positions; `where` are the same positions, as a slice if possible."""
-        x = self.rows[where]
+    def _pull(self, x: Rows, positions: NDArray[np.int64], where: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        """The scores (outputs, b) of the rows x at these positions; `where` are the same, as a slice if possible."""
         scores = self.scores[:, where].copy()
         had, waiting = self._pushed, len(self._buffer) - self._pushed
         if waiting:
@@ -230,24 +253,31 @@ class KeptScoreEpochs:
                 had += waiting
         if self.again and not self._whole:
             self._visited[had] = int(positions[-1]) + 1
-        lengths = None
-        if self.epoch > 1:  # in the first epoch there are too many mistakes to choose rows by their margin
-            lengths = np.sqrt(np.maximum(self.self_values()[where] + self.bias, TINY))
-        steps, erred = decide(self.kernel, x, self.y[where], self.w[where], self.bias, scores, self.sq_norms, lengths)
-        first = self.rounds + 1
-        self.rounds += len(positions)
-        if len(erred) == 0:
-            return
-        positions, steps = positions[erred], steps[erred]
-        self.ledger.add(steps, first + erred, self.row_ids[positions])
-        new = x[erred]
-        if self._whole:  # updates whose columns are kept are added at once
+        return scores
+
+    def _commit(
+        self,
+        positions: NDArray[np.int64],
+        steps: NDArray[np.float64],
+        erred: NDArray[np.intp],
+        sq_norms: NDArray[np.float64],
+    ) -> None:
+        """Records the decisions on a chunk; only what is recorded is learned, should the epoch be interrupted."""
+        row_ids = self.row_ids[positions]
+        with Transaction() as change:
+            self.ledger.add(steps[erred], self.n_seen + 1 + erred, row_ids[erred], change)
+            n_seen, next_row_id = self.n_seen + len(positions), max(self.next_row_id, int(row_ids.max()) + 1)
+            change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)
+
+    def _remember(self, positions: NDArray[np.int64], steps: NDArray[np.float64], rows: Rows) -> None:
+        """Adds updates to the scores of all rows if their columns are kept, and otherwise to the buffer."""
+        if self._whole:
             kept = self._column_of[positions] >= 0
             if kept.any():
                 self._add_kept(positions[kept], steps[kept])
-                positions, steps, new = positions[~kept], steps[~kept], new[~kept]
+                positions, steps, rows = positions[~kept], steps[~kept], rows[~kept]
         if len(positions):
-            self._buffer.add(positions, steps, new)
+            self._buffer.add(positions, steps, rows)
 
     def flush(self) -> None:
         """Adds all updates in the buffer to the scores; if `complete`, these are then those of the last hypothesis."""

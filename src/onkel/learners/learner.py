@@ -4,20 +4,33 @@ A learner learns from rows and their targets, and gives scores. It knows neither
 turns labels into targets, and scores into labels. A learner has one or several *outputs*, and each output gives one
 score: there is a single output for two classes and for regression, and one per class otherwise (one-vs-rest). All
 outputs share the kernel values.
+
+**Learning is transactional.** `learn` takes a chunk in parts, `learn_one` is a part by itself. A part is either wholly
+in the learner (support, weights, counters, ledger, `n_seen`, `next_row_id`) or not at all, whatever signal, failed
+allocation or refused kernel value comes between: everything new is computed first and then put in place at once, by
+`onkel._core.transaction.Transaction` or by a native call that holds the GIL and needs nothing after it. `end_epoch` and
+`rollback` are transactions as well. `change_outputs` and `add_features` are not: an estimator calls them on a copy,
+which takes the place of the learner when it has learned from the example that made the change necessary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.ledger import Ledger
+from onkel.models.scorer import Scorer
+from onkel.models.state import State
 
-__all__ = ["ONE", "Learner", "as_targets", "in_parts", "parts_of"]
+__all__ = ["ONE", "Learner", "in_parts"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 ONE = np.ones(1)  # the sample weights of one example without a weight
 
@@ -26,72 +39,93 @@ ONE = np.ones(1)  # the sample weights of one example without a weight
 class Learner(Protocol):
     """The attributes and methods that an online estimator needs of its learner."""
 
-    ledger: Ledger  # the updates in order: all of them, or the last ones
-    rounds: int  # examples visited so far; an example that is visited in three epochs counts three times
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel; None if the learner works on the features themselves."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The updates in order: all of them, or the last ones."""
 
     @property
     def n_outputs(self) -> int:
         """The number of outputs."""
 
-    def learn(self, x: Rows, y: NDArray[Any], w: NDArray[np.float64], row_ids: NDArray[np.int64]) -> Any:
+    @property
+    def n_seen(self) -> int:
+        """Examples learned from so far; an example that is visited in three epochs counts three times."""
+
+    @property
+    def n_mistakes(self) -> int:
+        """How many examples had y f(x) ≤ 0 just before they were learned from, summed over the outputs."""
+
+    @property
+    def n_updates(self) -> int:
+        """How many examples changed an output, summed over the outputs."""
+
+    @property
+    def next_row_id(self) -> int:
+        """One more than the largest id of a row learned from so far; 0 at first."""
+
+    def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from a chunk of examples, one after the other.
 
-        y (n, outputs) holds the targets: for classes ±1 as int8, or 0 where the output ignores the example; for
-        regression numbers as float64. w (n,) > 0 are the sample weights, and `row_ids` (n,) the numbers under which
-        the ledger and the support refer to the rows. Learners that compute the score of every example before learning
-        from it return these scores, shape (n, outputs); the others return None.
+        `targets` (n, outputs) are ±1 for classes, else numbers. `weights` (n,) > 0 are the sample weights, and
+        `row_ids` (n,) the numbers under which the ledger and the support refer to the rows. Returns the scores of each
+        example just before it was learned from, shape (n, outputs).
         """
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
-        """Learns from one example of weight 1, faster than `learn`; y (1, outputs) is float64."""
+    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+        """Learns from one example of weight 1, faster than `learn`; `target` has shape (1, outputs)."""
 
-    def scores(self, x: Rows) -> NDArray[np.float64]:
+    def skip_to(self, row_id: int) -> None:
+        """Rows up to this id were given but left out, because their weight is 0: `next_row_id` is at least `row_id`."""
+
+    def scores(self, rows: Rows) -> Floats:
         """The scores of the rows, shape (n, outputs)."""
 
-    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
-        """Changes the number of outputs when a class appears.
+    def scorer(self) -> Scorer:
+        """What has been learned, as a frozen model that shares no memory with the learner."""
+
+    def change_outputs(self, output_map: Floats) -> None:
+        """Changes the number of outputs when a class appears; no transaction.
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
 
     def add_features(self, n_features: int) -> None:
-        """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
+        """Increases the number of features; everything learned so far is 0 in the new ones. No transaction."""
 
     def end_epoch(self) -> None:
         """Is called at the end of every epoch; merges the support vectors that are the same row, if there are any."""
 
-    def savepoint(self) -> Any:
-        """The present state, as `rollback` takes it."""
+    def copy(self) -> Self:
+        """An independent copy."""
 
-    def rollback(self, savepoint: Any) -> None:
+    def savepoint(self) -> object:
+        """The present state, as `rollback` takes it; cheaper than a copy where it can be."""
+
+    def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
 
+    def state(self) -> State:
+        """Everything the learner knows, as named values and arrays."""
 
-def as_targets(y: NDArray) -> NDArray[np.float64]:
-    """The targets as float64; the 0 that marks an ignored example in int8 targets becomes NaN."""
-    if y.dtype != np.int8:
-        return y
-    targets = y.astype(np.float64)
-    if not y.all():
-        targets[y == 0] = np.nan
-    return targets
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner of a state; it learns on exactly as the one that gave it."""
 
 
 def in_parts(
     size: int,
-    learn: Callable[[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]],
-    x: Rows,
-    y: NDArray[np.float64],
-    w: NDArray[np.float64],
-    row_ids: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    learn: Callable[[Rows, Floats, Floats, Ints], Floats],
+    rows: Rows,
+    targets: Floats,
+    weights: Floats,
+    row_ids: Ints,
+) -> Floats:
     """Calls `learn` for at most `size` examples at a time, and returns the scores of all of them."""
-    if len(x) <= size:
-        return learn(x, y, w, row_ids)
-    parts = [slice(start, start + size) for start in range(0, len(x), size)]
-    return np.concatenate([learn(x[part], y[part], w[part], row_ids[part]) for part in parts])
-
-
-def parts_of(learner: Any) -> dict[str, Any]:
-    """All attributes of a learner, for its savepoint; those with a `copy` method (arrays, rows) are copied."""
-    return {name: value.copy() if hasattr(value, "copy") else value for name, value in vars(learner).items()}
+    if len(rows) <= size:
+        return learn(rows, targets, weights, row_ids)
+    parts = [slice(start, start + size) for start in range(0, len(rows), size)]
+    return np.concatenate([learn(rows[part], targets[part], weights[part], row_ids[part]) for part in parts])

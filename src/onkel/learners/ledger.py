@@ -6,37 +6,82 @@ from 0, so the hypothesis that it used in any round is the sum of a prefix of it
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core.transaction import Transaction
+
 __all__ = ["LEDGER", "Ledger", "Window"]
 
+# cpp/learn/ledger.h has the same fields
 LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), ("step", np.float64)])
 
 
 class Ledger:
     """All updates in order. Each entry holds the round, the id of the row, the output ("class") and the step.
 
-    Rounds count from 1 over all epochs. `entries` is an array of dtype `LEDGER`.
+    Rounds count from 1 over all epochs. `entries` is an array of dtype `LEDGER`. New entries are written behind the
+    last one, where nobody looks, and become visible when the transaction is committed.
     """
 
     def __init__(self) -> None:
-        self._entries = np.empty(64, dtype=LEDGER)
-        self._count = 0
+        self._room = np.empty(64, dtype=LEDGER)
+        self._count = np.zeros(1, dtype=np.int64)  # entries in use; an array, so that the core can count on
 
     def __len__(self) -> int:
-        return self._count
+        """The number of updates so far."""
+        return self._count.item()
 
     @property
-    def entries(self) -> NDArray[Any]:
+    def entries(self) -> NDArray[np.void]:
         """All entries, as a view."""
-        return self._entries[: self._count]
+        return self._room[: self._count.item()]
 
-    def truncate(self, count: int) -> None:
+    def core_view(self, more: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Room for `more` entries and the number of those in use, as the core takes them (cpp/learn/ledger.h).
+
+        The core adds entries in place; the two arrays are valid until the next call of another method.
+        """
+        self.reserve(more)
+        return self._room.view(np.int64).reshape(-1, 4), self._count
+
+    def reserve(self, more: int) -> None:
+        """Makes room for `more` entries; the ledger stays the same."""
+        count = self._count.item()
+        if count + more > len(self._room):
+            longer = np.empty(max(64, count + more, 2 * count), dtype=LEDGER)
+            longer[:count] = self._room[:count]
+            self._room = longer
+
+    def add(
+        self,
+        steps: NDArray[np.float64],
+        rounds: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        change: Transaction,
+    ) -> None:
+        """Adds the updates of a chunk: steps (b, outputs), 0 where there was none; rounds and ids of the rows (b,)."""
+        chunk, output = np.nonzero(steps)
+        self.reserve(len(chunk))
+        count = self._count.item()
+        new = self._room[count : count + len(chunk)]
+        new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], output, steps[chunk, output]
+        change.set(self, _count=np.array([count + len(chunk)]))
+
+    def add_one(self, steps: NDArray[np.float64], round: int, row: int, change: Transaction) -> None:
+        """Adds the updates of one example, faster than `add`: steps (1, outputs), its round and the id of its row."""
+        new = [(round, row, output, step) for output, step in enumerate(steps[0].tolist()) if step]
+        self.reserve(len(new))
+        count = self._count.item()
+        self._room[count : count + len(new)] = new
+        change.set(self, _count=np.array([count + len(new)]))
+
+    def truncate(self, count: int, change: Transaction) -> None:
         """Keeps the first `count` entries only."""
-        self._count = count
+        change.set(self, _count=np.array([count]))
 
     def end_of_longest(self, output: int, rounds: int) -> int:
         """The round that ended the hypothesis which was used longest, the first of several; rounds + 1 if none did.
@@ -49,84 +94,78 @@ class Ledger:
         best = int(np.argmax(used))  # the first of the largest
         return int(mistakes[best]) if best < len(mistakes) else rounds + 1
 
-    def remapped(self, output_map: NDArray[np.float64]) -> Ledger:
-        """The ledger after a change of outputs.
+    def remapped(self, output_map: NDArray[np.float64]) -> Self:
+        """The ledger after a change of outputs, as a copy.
 
         `output_map` (old outputs, new outputs): 1 copies an output's entries, −1 copies them with opposite steps, and a
         column of zeros begins without entries.
         """
         old, new = np.nonzero(output_map)
-        parts = []
+        parts = [self.entries[:0]]
         for source, target in zip(old, new, strict=True):
             part = self.entries[self.entries["class"] == source].copy()
             part["class"], part["step"] = target, part["step"] * output_map[source, target]
             parts.append(part)
-        ledger = Ledger()
-        entries = np.concatenate(parts) if parts else self.entries[:0]
-        ledger._entries = entries[np.lexsort((entries["class"], entries["round"]))]
-        ledger._count = len(entries)
-        return ledger
+        entries = np.concatenate(parts)
+        return self._with_entries(entries[np.lexsort((entries["class"], entries["round"]))])
 
-    def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Adds the updates of a chunk: steps (b, outputs), 0 where there was none; rounds and ids of the rows (b,)."""
-        chunk, output = np.nonzero(steps)
-        end = self._count + len(chunk)
-        if end > len(self._entries):
-            grown = np.empty(max(64, end, 2 * len(self._entries)), dtype=LEDGER)
-            grown[: self._count] = self._entries[: self._count]
-            self._entries = grown
-        new = self._entries[self._count : end]
-        new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], output, steps[chunk, output]
-        self._count = end
+    def copy(self) -> Self:
+        """An independent copy."""
+        return self._with_entries(self.entries.copy())
 
-    def add_one(self, steps: NDArray[np.float64], round: int, row: int) -> None:
-        """Adds the updates of one example: steps (1, outputs)."""
-        if steps.size > 1 or self._count == len(self._entries):
-            self.add(steps, np.array([round]), np.array([row]))
-        elif steps.item() != 0:
-            self._entries[self._count] = (round, row, 0, steps.item())
-            self._count += 1
+    def arrays(self, prefix: str) -> dict[str, NDArray]:
+        """The entries as one array a field, named `prefix` and the field's name, for a state."""
+        return {prefix + name: self.entries[name].copy() for name in LEDGER.names or ()}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray], prefix: str) -> Self:
+        """The ledger whose `arrays` these are."""
+        entries = np.empty(len(arrays[prefix + "round"]), dtype=LEDGER)
+        for name in LEDGER.names or ():
+            entries[name] = arrays[prefix + name]
+        return cls()._with_entries(entries)
+
+    def _with_entries(self, entries: NDArray[np.void]) -> Self:
+        twin = type(self)()
+        twin._room, twin._count = entries, np.array([len(entries)])
+        return twin
 
 
 class Window(Ledger):
     """The last `size` updates of a stream, in bounded memory; `len` counts all updates there ever were."""
 
-    def __init__(self, size: int) -> None:
-        self.size, self._count, self._dropped = size, 0, 0
-        self._entries = np.empty(2 * size, dtype=LEDGER)
+    def __init__(self, size: int = 1000) -> None:
+        super().__init__()
+        self.size, self._dropped = size, 0
 
     def __len__(self) -> int:
-        return self._dropped + self._count
-
-    def remapped(self, output_map: NDArray[np.float64]) -> Window:
-        window, found = Window(self.size), super().remapped(output_map).entries[-self.size :]
-        window._entries[: len(found)] = found
-        window._count, window._dropped = len(found), self._dropped
-        return window
-
-    def add(self, steps: NDArray[np.float64], rounds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Adds the updates of a chunk, in the form that `Ledger.add` takes.
-
-        There is room for 2 · `size` entries; when it is full, all but the last `size` are dropped.
-        """
-        new = np.count_nonzero(steps)
-        if new > self.size:  # only the last of them will stay: skip the rows before
-            extra = 1 + int(np.searchsorted(np.cumsum(np.count_nonzero(steps, axis=1)), new - self.size))
-            self._count, self._dropped = 0, len(self) + int(np.count_nonzero(steps[:extra]))
-            self.add(steps[extra:], rounds[extra:], rows[extra:])
-            return
-        if self._count + new > len(self._entries):
-            self._entries[: self.size] = self._entries[self._count - self.size : self._count].copy()
-            self._count, self._dropped = self.size, self._dropped + self._count - self.size
-        super().add(steps, rounds, rows)
-
-    def copy(self) -> Window:
-        """An independent copy."""
-        twin = Window(self.size)
-        twin._entries, twin._count, twin._dropped = self._entries.copy(), self._count, self._dropped
-        return twin
+        return self._dropped + self._count.item()
 
     @property
-    def entries(self) -> NDArray[Any]:
+    def entries(self) -> NDArray[np.void]:
         """The last `size` entries, as a view."""
-        return self._entries[max(0, self._count - self.size) : self._count]
+        count = self._count.item()
+        return self._room[max(0, count - self.size) : count]
+
+    def reserve(self, more: int) -> None:
+        """Makes room for `more` entries; if there is none, all but the last `size` entries are dropped."""
+        count = self._count.item()
+        if count + more > len(self._room):
+            kept = self.entries
+            room = np.empty(max(64, 2 * len(kept), len(kept) + more), dtype=LEDGER)
+            room[: len(kept)] = kept
+            with Transaction() as change:
+                dropped = self._dropped + count - len(kept)
+                change.set(self, _room=room, _count=np.array([len(kept)]), _dropped=dropped)
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray], prefix: str, size: int = 1000, count: int = 0) -> Self:
+        """The window of a `size` whose `arrays` these are, after `count` updates in all."""
+        window = cls(size)
+        window._dropped = count
+        return window._with_entries(Ledger.of_arrays(arrays, prefix).entries)
+
+    def _with_entries(self, entries: NDArray[np.void]) -> Self:
+        twin = super()._with_entries(entries[-self.size :].copy())
+        twin.size, twin._dropped = self.size, len(self) - len(twin.entries)
+        return twin

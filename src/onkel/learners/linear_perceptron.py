@@ -5,101 +5,199 @@ It makes the same mistakes as the kernel perceptron with the linear kernel, upda
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
+from onkel._core.transaction import Transaction
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.learner import ONE
 from onkel.learners.ledger import Ledger
+from onkel.models.linear import LinearModel
+from onkel.models.state import State
 
 __all__ = ["LinearPerceptronLearner"]
 
 CHUNK_VALUES = 1 << 22  # rows × features × outputs of one native call, which then takes a fraction of a second
+CHUNK_ROWS = 4096  # rows of one native call, at most
+# What the core counts: struct PrimalCounts in cpp/learn/perceptron.h.
+COUNTS = np.dtype([("n_seen", np.int64), ("next_row_id", np.int64)])
+
+
+class Savepoint(NamedTuple):
+    """A state of a `LinearPerceptronLearner`."""
+
+    V: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    counts: NDArray[np.void]
+    n_updates: int
 
 
 class LinearPerceptronLearner:
     """The weight vectors and offsets of all outputs.
 
     V (outputs, features + 1) holds v and, in its last column, b; M the same sums with every step multiplied by its
-    round, so that V − M / rounds is the average of all hypotheses. `eta` is the step size, and `bias` says whether an
-    offset is learned. The rows must be `VectorRows`, dense or CSR.
+    round, so that V − M / n_seen is the average of all hypotheses. The core changes them in place, together with the
+    counts and the ledger, in a native call that holds the GIL. The rows must be `VectorRows`, dense or CSR.
+
+    Parameters
+    ----------
+    n_features, n_outputs : the numbers of features and of outputs.
+    eta : the step size, > 0.
+    bias : whether an offset is learned.
     """
+
+    KIND: ClassVar[str] = "learner/linear-perceptron"
+    VERSION: ClassVar[int] = 1
+    kernel = None
 
     def __init__(self, n_features: int, n_outputs: int, eta: float, bias: bool) -> None:
         self.V, self.moments = np.zeros((n_outputs, n_features + 1)), np.zeros((n_outputs, n_features + 1))
-        self.eta, self.bias = eta, bias
+        self.eta, self.bias = float(eta), bool(bias)
         self.ledger = Ledger()
-        self.rounds = 0
+        self.counts = np.zeros(1, dtype=COUNTS)
 
     @property
     def n_outputs(self) -> int:
         return len(self.V)
 
+    @property
+    def n_seen(self) -> int:
+        return int(self.counts["n_seen"][0])
+
+    @property
+    def next_row_id(self) -> int:
+        return int(self.counts["next_row_id"][0])
+
+    @property
+    def n_mistakes(self) -> int:
+        return len(self.ledger)
+
+    @property
+    def n_updates(self) -> int:
+        return len(self.ledger)
+
+    # ---------------------------------------------------------------- what was learned
+
     def averaged(self) -> NDArray[np.float64]:
         """The average hypothesis, (outputs, features + 1): v and, in the last column, b."""
-        return self.V - self.moments / max(self.rounds, 1)
+        return self.V - self.moments / max(self.n_seen, 1)
+
+    def scores(self, rows: Rows, V: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The scores (n, outputs) of the current hypothesis or, if given, of other V (outputs, features + 1)."""
+        assert isinstance(rows, VectorRows)
+        V = self.V if V is None else V
+        return np.asarray(rows.matrix @ V[:, :-1].T) + V[:, -1]
+
+    def scorer(self, hypothesis: Literal["last", "averaged"] = "last") -> LinearModel:
+        """The hypothesis as a frozen model."""
+        V = self.averaged() if hypothesis == "averaged" else self.V
+        return LinearModel(V[:, :-1].copy(), V[:, -1].copy())
+
+    # ---------------------------------------------------------------- changes
 
     def change_outputs(self, output_map: NDArray[np.float64]) -> None:
         """Changes the number of outputs when a class appears.
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
-        self.V, self.moments = (
-            np.ascontiguousarray(output_map.T @ self.V),
-            np.ascontiguousarray(output_map.T @ self.moments),
-        )
+        self.V = np.ascontiguousarray(output_map.T @ self.V)
+        self.moments = np.ascontiguousarray(output_map.T @ self.moments)
         self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int) -> None:
         """Increases the number of features to `n_features`; v is 0 in the new ones."""
-        for name in ("V", "moments"):
-            old = getattr(self, name)
-            wide = np.zeros((len(old), n_features + 1))
-            wide[:, : old.shape[1] - 1], wide[:, -1] = old[:, :-1], old[:, -1]
-            setattr(self, name, wide)
-
-    def savepoint(self) -> Any:
-        """The present state, as `rollback` takes it."""
-        return self.V.copy(), self.moments.copy(), self.rounds, self.ledger, len(self.ledger)
-
-    def rollback(self, savepoint: Any) -> None:
-        """Undoes all changes since the savepoint was made."""
-        self.V, self.moments, self.rounds, self.ledger, count = savepoint
-        self.ledger.truncate(count)
+        self.V, self.moments = _wider(self.V, n_features), _wider(self.moments, n_features)
 
     def end_epoch(self) -> None:
         """Does nothing: there are no support vectors to merge."""
 
-    def scores(self, x: Rows, V: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The scores (n, outputs) of the current hypothesis or, if given, of other V (outputs, features + 1)."""
-        assert isinstance(x, VectorRows)
-        V = self.V if V is None else V
-        return np.asarray(x.matrix @ V[:, :-1].T) + V[:, -1]
+    def copy(self) -> Self:
+        """An independent copy."""
+        twin = type(self)(self.V.shape[1] - 1, self.n_outputs, self.eta, self.bias)
+        twin.V, twin.moments, twin.counts = self.V.copy(), self.moments.copy(), self.counts.copy()
+        twin.ledger = self.ledger.copy()
+        return twin
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
-        """Learns from one example of weight 1, y (1, outputs)."""
-        self.learn(x, y.astype(np.int8), np.ones(1), np.array([row_id]))
+    def savepoint(self) -> Savepoint:
+        """The present state, as `rollback` takes it."""
+        return Savepoint(self.V.copy(), self.moments.copy(), self.counts.copy(), len(self.ledger))
 
-    def learn(self, x: Rows, y: NDArray[np.int8], w: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
-        """Learns from the examples one by one.
+    def rollback(self, savepoint: object) -> None:
+        """Undoes all changes since the savepoint was made."""
+        assert isinstance(savepoint, Savepoint)
+        with Transaction() as change:
+            change.set(self, V=savepoint.V.copy(), moments=savepoint.moments.copy(), counts=savepoint.counts.copy())
+            self.ledger.truncate(savepoint.n_updates, change)
 
-        y (n, outputs) are the targets, ±1, or 0 where an output ignores the example; w (n,) > 0 the sample weights;
-        `row_ids` (n,) the ids of the rows.
+    # ---------------------------------------------------------------- learning
+
+    def learn(
+        self,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        row_ids: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
+
+        `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
         """
-        assert isinstance(x, VectorRows)
-        step = max(1, CHUNK_VALUES // (x.n_features * self.n_outputs))
-        for start in range(0, len(x), step):
+        assert isinstance(rows, VectorRows)
+        step = max(1, min(CHUNK_ROWS, CHUNK_VALUES // (rows.n_features * self.n_outputs)))
+        F = np.empty(targets.shape)
+        for start in range(0, len(rows), step):
             chunk = slice(start, start + step)
-            part = x[chunk] if len(x) > step else x
-            steps = np.empty((len(part), self.n_outputs))
+            part = rows[chunk] if len(rows) > step else rows
             csr = None if part.is_dense else part.csr()
             data = part.dense().ravel() if csr is None else csr.data
             indptr, indices = (None, None) if csr is None else (csr.indptr, csr.indices)
-            first = self.rounds + 1
-            settings = (y[chunk], w[chunk], self.eta, self.bias, first)
-            _native.primal_pass(data, indptr, indices, *settings, self.V, self.moments, steps)
-            self.ledger.add(steps, first + np.arange(len(part)), row_ids[chunk])
-            self.rounds += len(part)
+            entries, count = self.ledger.core_view(len(part) * self.n_outputs)
+            # fmt: off
+            _native.primal_pass(
+                data, indptr, indices, targets[chunk], weights[chunk], row_ids[chunk], self.eta, self.bias,
+                self.V, self.moments, self.counts.view(np.uint8), entries, count, F[chunk],
+            )
+            # fmt: on
+        return F
+
+    def learn_one(self, row: Rows, target: NDArray[np.float64], row_id: int) -> None:
+        """Learns from one example of weight 1, target (1, outputs)."""
+        self.learn(row, target, ONE, np.array([row_id]))
+
+    def skip_to(self, row_id: int) -> None:
+        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
+        self.counts["next_row_id"] = max(self.next_row_id, row_id)
+
+    # ---------------------------------------------------------------- state
+
+    def state(self) -> State:
+        """Everything the learner knows, as named values and arrays."""
+        settings = {"eta": self.eta, "bias": self.bias, "n_seen": self.n_seen, "next_row_id": self.next_row_id}
+        arrays = {"V": self.V.copy(), "moments": self.moments.copy(), **self.ledger.arrays("ledger/")}
+        return State(self.KIND, self.VERSION, settings, arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner of a state; it learns on exactly as the one that gave it."""
+        state.expect(cls.KIND, cls.VERSION)
+        V = state.array("V").copy()
+        learner = cls(V.shape[1] - 1, V.shape[0], state.setting("eta", float), state.setting("bias", bool))
+        learner.V, learner.moments = V, state.array("moments").copy()
+        learner.counts["n_seen"] = state.setting("n_seen", int)
+        learner.counts["next_row_id"] = state.setting("next_row_id", int)
+        learner.ledger = Ledger.of_arrays(state.arrays, "ledger/")
+        return learner
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self).from_state, (self.state(),)
+
+
+def _wider(V: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
+    """V with more features, 0 in the new ones; its last column stays the last."""
+    wide = np.zeros((len(V), n_features + 1))
+    wide[:, : V.shape[1] - 1], wide[:, -1] = V[:, :-1], V[:, -1]
+    return wide

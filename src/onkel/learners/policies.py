@@ -4,7 +4,7 @@ A learner keeps its support vectors in slots, as many as its budget. When the ru
 step on an example, the policy puts the example into a slot: a free one or, if there is none, that of a support vector
 which it removes. It may also shrink all weights.
 
-A policy has one method, `take`. A policy with a `code` has a twin in the compiled core, cpp/learn/budget.h, and runs
+A policy has one method, `take`. The policies in `NATIVE` have a twin in the compiled core, cpp/learn/budget.h, and run
 there; any other policy runs here, in Python.
 """
 
@@ -13,18 +13,21 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "NATIVE",
+    "RECORD",
     "Example",
     "ForgetOldest",
     "ForgetRandom",
     "Grow",
     "Memory",
     "Policy",
+    "RecordField",
     "ReplaceCheapest",
     "ShrinkByNorm",
     "ShrinkThenForget",
@@ -32,13 +35,54 @@ __all__ = [
 ]
 
 
+# The numbers of a learner; struct BudgetRecord in cpp/learn/budget.h has the same fields in the same order.
+RECORD = np.dtype(
+    [
+        ("scale", np.float64),  # the common factor of the weights of all slots
+        ("spread", np.float64),  # the product of the scales that were multiplied into `coef`
+        ("Q", np.float64),  # the Forgetron's: the cost of all removals so far,
+        ("M", np.float64),  # the number of mistakes,
+        ("shrink", np.float64),  # and φ, the last factor by which it shrank all weights
+        ("size", np.int64),  # the number of slots in use
+        ("head", np.int64),  # the slot of the oldest support vector, once all slots are in use
+        ("random", np.uint64),  # the state of the generator of `Memory.draw`
+        ("n_seen", np.int64),  # examples learned from
+        ("n_mistakes", np.int64),  # those with y f ≤ 0, and
+        ("n_updates", np.int64),  # those that changed an output, both summed over the outputs
+        ("next_row_id", np.int64),  # one more than the largest id of a row
+    ]
+)
+
+N = TypeVar("N", int, float)
+
+
+class RecordField(Generic[N]):
+    """An attribute that is the field of the same name of the owner's `record`, an array (1,) of dtype `RECORD`."""
+
+    def __set_name__(self, kind: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, owner: Any, kind: type | None = None) -> N:
+        if owner is None:
+            raise AttributeError(self.name)
+        value: N = owner.record[self.name].item()
+        return value
+
+    def __set__(self, owner: Any, value: N) -> None:
+        owner.record[self.name] = value
+
+
 @dataclasses.dataclass
 class Memory:
     """The slots of a learner while it learns from a chunk, and the numbers that belong to them.
 
-    The weight of slot j in output o is ``scale * A[o, j]``. `spread` is the product of the scales that were multiplied
-    into A: weights outside the slots, which a learner without a budget has, are multiplied by it. Q, M and φ are the
-    Forgetron's: the cost of all removals so far, the number of mistakes, and the last factor by which it shrank.
+    The weight of slot j in output o is ``scale * coef[o, j]``. `spread` is the product of the scales that were
+    multiplied into `coef`: weights outside the slots, which a learner without a budget has, are multiplied by it. Q, M
+    and `shrink` are the Forgetron's: the cost of all removals so far, the number of mistakes, and φ, the last factor by
+    which it shrank. `size` is the number of slots in use, and `head` the oldest slot, once all are in use.
+
+    The arrays have room for as many slots as can be in use at the end of the chunk; once the budget is full, for all of
+    its slots.
     """
 
     K: NDArray  # (b, slots): kernel values of the chunk with the slots
@@ -47,25 +91,30 @@ class Memory:
     coef: NDArray[np.float64]  # (outputs, slots)
     k_ss: NDArray[np.float64]  # (slots,): k(s, s)
     row_in_slot: NDArray[np.int64]  # (slots,): the row of the chunk that took a slot, or −1
+    base: NDArray[np.float64] | None  # (b, outputs): scores by weights outside the slots, without scale and spread
     sq_norms: NDArray[np.float64]  # (outputs,): ‖f‖², if the policy computes it
-    scalars: NDArray[np.float64]  # scale, spread, Q, M, φ
-    places: NDArray[np.int64]  # the number of slots in use; the slot of the oldest vector, once all are in use
-    random: NDArray[np.uint64]  # the state of the generator of `draw`
+    margin: NDArray[np.float64]  # (outputs,): NORMA's ρ or ε, and
+    offset: NDArray[np.float64]  # (outputs,): b
+    record: NDArray[np.void]  # (1,): the numbers, of dtype `RECORD`
+    budget: int | None  # the most slots, or None
 
-    @property
-    def scale(self) -> float:
-        """The common factor of all weights."""
-        return float(self.scalars[0])
-
-    @property
-    def size(self) -> int:
-        """The number of slots in use."""
-        return int(self.places[0])
+    scale = RecordField[float]()
+    spread = RecordField[float]()
+    Q = RecordField[float]()
+    M = RecordField[float]()
+    shrink = RecordField[float]()
+    size = RecordField[int]()
+    head = RecordField[int]()
+    random = RecordField[int]()
+    n_seen = RecordField[int]()
+    n_mistakes = RecordField[int]()
+    n_updates = RecordField[int]()
+    next_row_id = RecordField[int]()
 
     @property
     def full(self) -> bool:
         """Whether all slots are in use."""
-        return bool(self.size == self.coef.shape[1])
+        return self.size == self.budget
 
     def weights(self, slot: int) -> NDArray[np.float64]:
         """The weights of a slot, (outputs,)."""
@@ -79,7 +128,7 @@ class Memory:
     def put(self, slot: int, i: int, steps: NDArray[np.float64]) -> None:
         """Puts row i of the chunk into a slot, with `steps` (outputs,) as its weights."""
         if slot == self.size:
-            self.places[0] += 1
+            self.size += 1
         self.coef[:, slot] = steps / self.scale
         if self.K_slots is not None:
             self.K_slots[slot, : self.size] = self.K_slots[: self.size, slot] = self.K[i, : self.size]
@@ -88,19 +137,23 @@ class Memory:
         self.k_ss[slot] = self.K_chunk[i, i]
         self.row_in_slot[slot] = i
 
+    def fold_scale(self) -> None:
+        """Multiplies the common factor into the weights and resets it to 1, when it has become small."""
+        self.coef[:, : self.size] *= self.scale
+        self.spread *= self.scale
+        self.scale = 1.0
+
     def next_slot(self) -> int:
         """The next free slot or, if there is none, the slot of the oldest support vector."""
         if not self.full:
             return self.size
-        slot = int(self.places[1])
-        self.places[1] = (slot + 1) % self.coef.shape[1]
+        slot = self.head
+        self.head = (slot + 1) % self.size
         return slot
 
     def draw(self, below: int) -> int:
         """A random number from 0 to below − 1, by splitmix64: the same numbers that the core draws."""
-        with np.errstate(over="ignore"):
-            self.random[0] += np.uint64(0x9E3779B97F4A7C15)
-        z = int(self.random[0])
+        z = self.random = (self.random + 0x9E3779B97F4A7C15) % 2**64
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
         z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
         return ((z ^ (z >> 31)) >> 32) * below >> 32
@@ -112,7 +165,7 @@ class Example(NamedTuple):
     i: int  # its row in the chunk
     steps: NDArray[np.float64]  # (outputs,): the rule's steps
     f: NDArray[np.float64]  # (outputs,): its scores before the step
-    y: NDArray[np.float64]  # (outputs,): its targets, NaN where an output ignores it
+    y: NDArray[np.float64]  # (outputs,): its targets
     w: float  # its sample weight
 
 
@@ -124,7 +177,6 @@ class Policy(ABC):
     """
 
     budget: int | None = None
-    code: ClassVar[int | None] = None  # of its twin in the core: enum Policy in cpp/learn/budget.h
     needs_gram: ClassVar[bool] = False  # whether it reads the kernel values of the slots with each other
 
     @abstractmethod
@@ -135,8 +187,6 @@ class Policy(ABC):
 class Grow(Policy):
     """No budget: every example gets a new slot."""
 
-    code = 0
-
     def take(self, memory: Memory, new: Example) -> None:
         memory.put(memory.size, new.i, new.steps)
 
@@ -144,16 +194,12 @@ class Grow(Policy):
 class ForgetOldest(Policy):
     """Removes the oldest support vector."""
 
-    code = 1
-
     def take(self, memory: Memory, new: Example) -> None:
         memory.put(memory.next_slot(), new.i, new.steps)
 
 
 class ForgetRandom(Policy):
     """Removes a support vector drawn at random   [Cavallanti, Cesa-Bianchi and Gentile 2007]."""
-
-    code = 2
 
     def take(self, memory: Memory, new: Example) -> None:
         memory.put(memory.draw(memory.size) if memory.full else memory.size, new.i, new.steps)
@@ -191,30 +237,29 @@ class ShrinkThenForget(Policy):
     [Dekel, Shalev-Shwartz and Singer 2008, sec. 4]
     """
 
-    code = 3
     needs_gram = True
 
     def take(self, memory: Memory, new: Example) -> None:
-        memory.scalars[3] += np.count_nonzero(new.steps)
+        memory.M += np.count_nonzero(new.steps)
         k, s, m = self._oldest(memory, new) if memory.full else (0, 0.0, 0.0)
         phi = self._shrink(memory, new, k, s, m)
-        memory.scalars[2] += k * (phi * s) ** 2 + 2 * k * phi * s - 2 * phi * s * phi * m
+        memory.Q += k * (phi * s) ** 2 + 2 * k * phi * s - 2 * phi * s * phi * m
         memory.put(memory.next_slot(), new.i, new.steps)
-        memory.scalars[0] *= phi
-        memory.scalars[4] = phi
+        memory.scale *= phi
+        memory.shrink = phi
 
     def _oldest(self, memory: Memory, new: Example) -> tuple[int, float, float]:
         """Of the oldest vector: the number k of outputs that made a mistake on it, its weight s, and its margins m.
 
         m = Σ y f(x) over these k outputs, where f already includes the new example.
         """
-        r = int(memory.places[1])
+        r = memory.head
         alpha = memory.weights(r)
         after = memory.scores_of(r) + new.steps * float(memory.K[new.i, r])
         return int(np.count_nonzero(alpha)), float(np.abs(alpha).max()), float(np.sign(alpha) @ after)
 
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
-        return self_tuned_shrink(s, m, k, memory.scalars[2], memory.scalars[3]) if k else 1.0
+        return self_tuned_shrink(s, m, k, memory.Q, memory.M) if k else 1.0
 
 
 class ShrinkByNorm(ShrinkThenForget):
@@ -223,16 +268,15 @@ class ShrinkByNorm(ShrinkThenForget):
     [Dekel, Shalev-Shwartz and Singer 2008]
     """
 
-    code = 4
-
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
-        (i, steps, f, *_), sq_norms, B = new, memory.sq_norms, memory.coef.shape[1]
+        (i, steps, f, *_), sq_norms, B = new, memory.sq_norms, self.budget
+        assert B is not None
         sq_norms += 2 * steps * f + steps * steps * float(memory.K_chunk[i, i])
         phi, norm = float((B + 1) ** (-1 / (2 * (B + 1)))), math.sqrt(sq_norms.max())
         if norm > 0:  # k(x, x) may be 0
             phi = min(phi, forgetron_radius(B) / norm)
         if memory.full:
-            r = int(memory.places[1])
+            r = memory.head
             alpha, after = memory.weights(r), memory.scores_of(r) + steps * float(memory.K[i, r])
             sq_norms -= 2 * alpha * after - alpha * alpha * memory.k_ss[r]
         sq_norms[:] = np.maximum(0.0, phi * phi * sq_norms)
@@ -251,8 +295,6 @@ class ReplaceCheapest(Policy):
     [Wang and Vucetic 2010, Online passive-aggressive algorithms on a budget]
     """
 
-    code = 5
-
     def take(self, memory: Memory, new: Example) -> None:
         i, steps, *_ = new
         if not memory.full:
@@ -263,3 +305,7 @@ class ReplaceCheapest(Policy):
         r = int(cost.argmin())
         steps += memory.weights(r) * (krx[r] / kxx)
         memory.put(r, i, steps)
+
+
+# The policies of the compiled core: kPolicies in cpp/learn/budget.h has the names of these classes.
+NATIVE = (Grow, ForgetOldest, ForgetRandom, ShrinkThenForget, ShrinkByNorm, ReplaceCheapest)

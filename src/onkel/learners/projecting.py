@@ -21,6 +21,10 @@ projected exactly. Deferred steps are summed before they are projected, because
 and applied to β together, when an exact β is needed. Projectron++ screens by the approximate projection; the
 Projectron, with one output and a PSD kernel, by the score α·k, which is cheaper still. `onkel.learners.screening` and
 cpp/learn/screen.h state the error bounds.
+
+How a part is learned at once: β is copied and the copy is updated, and the rows of L and the ids of new support vectors
+are written behind those in use, where nobody looks; then a transaction puts everything in place. The screening needs
+none: one native call decides and makes all changes.
 [Orabona, Keshet and Caputo 2009]
 """
 
@@ -28,23 +32,28 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, aligned, aligned_empty, thread_count
+from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows
+from onkel.kernels.rows import NO_ROWS, Rows
 from onkel.kernels.tiles import fill, fill_below
-from onkel.learners.budgeted import CHUNK
-from onkel.learners.learner import ONE, as_targets, in_parts, parts_of
+from onkel.kernels.vectors import GrowingRows
+from onkel.learners.learner import ONE, Floats, Ints, in_parts
 from onkel.learners.ledger import Window
-from onkel.learners.screening import DEFERRED, NO_UPDATE, UNDECIDED, Inverse
+from onkel.learners.projecting_state import read_state, write_state
+from onkel.learners.screening import LEDGER_FULL, UNDECIDED, Inverse, with_deferred
 from onkel.learners.slots import Slots
+from onkel.models.expansion import Expansion
+from onkel.models.state import State
 
 __all__ = ["ProjectingLearner"]
 
+CHUNK = 512  # rows whose kernel values are computed at once
 SMALL_SOLVE = 1 << 21  # rows × support² of a substitution up to which a second thread does not pay
 SCREENED_FROM = 128  # support vectors; with fewer, the exact projection costs no more than the screening
 NO_LIMIT = np.iinfo(np.int64).max
@@ -73,11 +82,31 @@ class Part:
         return self.K.shape[1] == room and self.F.shape[1] == n_outputs and self.K.dtype == dtype
 
 
+class Alpha(NamedTuple):
+    """Coefficients, and the state from which they were computed: they are valid while both are the learner's."""
+
+    values: NDArray[np.float64]  # (outputs, m)
+    beta: NDArray[np.float64]
+    n_updates: int
+
+
+class Savepoint(NamedTuple):
+    """What `rollback` needs; L and the rows are not copied, because support vectors are only ever added."""
+
+    attributes: dict[str, Any]
+    beta: NDArray[np.float64]
+    deferred: NDArray[np.float64] | None
+    record: _native.ProjectronRecord
+    ledger: Window
+    rows: Rows | None
+
+
 class ProjectingLearner:
     """The learner of the Projectron and, if `aggressive`, of Projectron++.
 
-    `counts` holds the numbers of mistakes and of updates, over all outputs. L (room, room) and beta (outputs, room)
-    have room for more support vectors than there are.
+    `record` holds the numbers that examples change: n_seen, n_mistakes, n_updates, next_row_id, the number of support
+    vectors, and the error bounds of the screening. L (room, room) and beta (outputs, room) have room for more support
+    vectors; the array beta never changes, it is replaced.
 
     Parameters
     ----------
@@ -88,36 +117,49 @@ class ProjectingLearner:
     window : how many of the last updates the ledger keeps; default 1000.
     """
 
+    KIND: ClassVar[str] = "learner/projecting"
+    VERSION: ClassVar[int] = 1
+
     def __init__(
         self, kernel: Kernel, n_outputs: int, *, eta: float, budget: int | None, aggressive: bool, window: int = 1000
     ) -> None:
-        self.kernel, self.eta, self.budget, self.aggressive = kernel, eta, budget, aggressive
+        self.kernel, self.eta, self.budget, self.aggressive = kernel, float(eta), budget, aggressive
         self.slots = Slots()
         self.slot_row_ids = np.empty(0, dtype=np.int64)  # the row id of each support vector
         self.L, self.beta = np.zeros((0, 0)), np.zeros((n_outputs, 0))
-        # (2, room), if there is one output: Σ s k over the deferred steps s; and β~ or α~, which include these steps
+        # (room, room): K_S on and below the diagonal, if the kernel values of the support cannot be computed again
+        self.K_S = np.zeros((0, 0)) if kernel.takes == "gram" else None
+        # (2, room), if there is one output: Σ s k over the deferred steps s; and β~ or α~, which include these steps.
+        # None, or Σ s k = 0 and β~ = β, while no steps are deferred.
         self.deferred: NDArray[np.float64] | None = None
-        self.error_bound = np.zeros(2)  # E and E' of cpp/learn/screen.h: bounds of the errors of β~ and α~
         self.projects = False  # whether the last chunk or example with an update added no support vector
-        self.size = np.zeros(1, dtype=np.int64)  # the number of support vectors; the core updates it in place
-        self.counts = np.zeros(2, dtype=np.int64)
-        self.ledger, self.rounds = Window(window), 0
-        self.model: Any = None
-        self._alpha: NDArray[np.float64] | None = None
+        self.record = _native.ProjectronRecord()
+        self.ledger = Window(window)
+        self._alpha: Alpha | None = None
         self._one: Part | None = None  # the arrays of `learn_one`
         self._inverse: Inverse | None = None  # of L, once single examples are screened
         self._screen: _native.Screen32 | None = None  # the core's screening, valid until the state changes otherwise
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_one": None, "_inverse": None, "_screen": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.L = aligned(self.L)  # a copy has lost its alignment
+        self._exact: _native.Exact32 | None = None  # decides by α·k where there is no screening; valid as long
 
     @property
     def n_outputs(self) -> int:
         return len(self.beta)
+
+    @property
+    def n_seen(self) -> int:
+        return self.record.n_seen
+
+    @property
+    def n_mistakes(self) -> int:
+        return self.record.n_mistakes
+
+    @property
+    def n_updates(self) -> int:
+        return self.record.n_updates
+
+    @property
+    def next_row_id(self) -> int:
+        return self.record.next_row_id
 
     @property
     def _settings(self) -> tuple[float, int, bool, bool]:
@@ -125,64 +167,74 @@ class ProjectingLearner:
         return self.eta, NO_LIMIT if self.budget is None else self.budget, self.aggressive, self.budget is not None
 
     def __len__(self) -> int:
-        return self.size.item()
+        return self.record.size
 
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The coefficients of the support vectors, (outputs, m): the solution of Lᵀ α = β."""
-        if self._alpha is None:
-            self._alpha = np.empty((self.n_outputs, len(self)))
-            _native.coefficients(self.L, self._beta(), self._alpha)
-        return self._alpha
+        known = self._known_alpha()
+        if known is not None:
+            return known
+        now = vars(self).copy()  # all attributes at one moment, in case another thread is learning
+        record, n_updates = now["record"], now["record"].n_updates
+        beta = with_deferred(now["L"], record.size, now["beta"], now["deferred"])
+        alpha = np.empty((len(beta), record.size))
+        _native.coefficients(now["L"], beta, alpha)
+        self._alpha = Alpha(alpha, now["beta"], n_updates)
+        return alpha
 
-    def _beta(self) -> NDArray[np.float64]:
-        """β including the deferred steps, exactly."""
-        if self.deferred is None or not self.deferred[0].any():
-            return self.beta
-        beta = self.beta.copy()
-        _native.apply_deferred(self.L, len(self), self.deferred, beta)
-        return beta
+    def _known_alpha(self) -> NDArray[np.float64] | None:
+        """The coefficients, if they were computed since the last update."""
+        known = self._alpha
+        valid = known is not None and known.beta is self.beta and known.n_updates == self.record.n_updates
+        return known.values if valid and known is not None else None
 
-    def _apply_deferred(self) -> None:
-        """Applies the deferred steps to β; then none are deferred, and the error bounds are 0."""
-        self._screen = None
-        if self.deferred is not None:
-            self.beta, self.deferred, self.error_bound = self._beta(), None, np.zeros(2)
-
-    def support(self) -> tuple[Rows | None, NDArray[np.float64], NDArray[np.int64]]:
-        """The support vectors, their weights (m, outputs), and the ids of their rows."""
-        return self.slots.rows, np.ascontiguousarray(self.alpha.T), self.slot_row_ids[: len(self)]
+    def _support_rows(self, m: int) -> Rows:
+        """The first m ≥ 1 support vectors; another thread may have added more."""
+        rows = self.slots.rows
+        assert rows is not None
+        return rows if len(rows) == m else rows[:m]
 
     def drift(self) -> float:
         """max |L Lᵀ − K_S|, the error of the Cholesky factor."""
         m = len(self)
         if m == 0:
             return 0.0
-        assert self.slots.rows is not None
-        K = np.empty((m, m), dtype=self.slots.rows.dtype)
-        fill(self.kernel, self.slots.rows, self.slots.rows, K)
         L = self.L[:m, :m]
+        if self.K_S is not None:
+            return float(np.abs(np.tril(L @ L.T - self.K_S[:m, :m])).max())
+        rows = self._support_rows(m)
+        K = np.empty((m, m), dtype=rows.dtype)
+        fill(self.kernel, rows, rows, K)
         return float(np.abs(L @ L.T - K).max())
 
-    def scores(self, x: Rows) -> NDArray[np.float64]:
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
         """The scores of the rows, (n, outputs).
 
         While steps are deferred, the score of a single row is approximate if its sign is certain.
         """
-        out = np.zeros((len(x), self.n_outputs))
+        out = np.zeros((len(rows), self.n_outputs))
         screen = self._screen
-        if screen is not None and len(x) == 1 and self._alpha is None and not self.aggressive:
-            assert self.slots.rows is not None
-            values = np.empty((1, len(self)), dtype=x.dtype)
-            self.kernel._gram_one(x, self.slots.rows, values)
-            score = screen.score(values, float(self.kernel._diag(x)[0]))
+        if screen is not None and len(rows) == 1 and not self.aggressive and self._known_alpha() is None:
+            support = self.slots.rows
+            assert support is not None
+            values = np.empty((1, len(support)), dtype=rows.dtype)
+            self.kernel._gram_one(rows, support, values)
+            score = screen.score(values, float(self.kernel._diag(rows)[0]))
             if not math.isnan(score):
                 out[0, 0] = score
                 return out
-        if len(self):
-            assert self.slots.rows is not None
-            self.kernel._add_scores(x, self.slots.rows, np.ascontiguousarray(self.alpha.T), out)
+        alpha = self.alpha
+        if alpha.shape[1]:
+            self.kernel._add_scores(rows, self._support_rows(alpha.shape[1]), np.ascontiguousarray(alpha.T), out)
         return out
+
+    def scorer(self) -> Expansion:
+        """What has been learned, as a frozen model that shares no memory with the learner."""
+        alpha = self.alpha
+        m = alpha.shape[1]
+        rows = self._support_rows(m)[np.arange(m)] if m else NO_ROWS
+        return Expansion(self.kernel, rows, self.slot_row_ids[:m].copy(), alpha.T.copy(), np.zeros(len(alpha)))
 
     # ---------------------------------------------------------------- changes
 
@@ -191,98 +243,139 @@ class ProjectingLearner:
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
-        self._apply_deferred()
-        self.beta = np.ascontiguousarray(output_map.T @ self.beta)
-        self._alpha = None
+        beta = with_deferred(self.L, len(self), self.beta, self.deferred)
+        self.beta, self.deferred = np.ascontiguousarray(output_map.T @ beta), None
+        self.record.beta_error = self.record.alpha_error = 0.0
         self.ledger = self.ledger.remapped(output_map)
+        self._alpha = self._one = self._screen = self._exact = None
 
     def add_features(self, n_features: int) -> None:
         """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
         self.slots.add_features(n_features)
-        self.model = None
-
-    def savepoint(self) -> Any:
-        """The present state, as `rollback` takes it."""
-        return parts_of(self)
-
-    def rollback(self, savepoint: Any) -> None:
-        """Undoes all changes since the savepoint was made."""
-        vars(self).update(savepoint)
-        self._inverse = self._screen = None  # the inverse may include rows of L that were undone
 
     def end_epoch(self) -> None:
         """Does nothing: a support vector that is visited again lies in the span and is projected, never added twice."""
 
+    def skip_to(self, row_id: int) -> None:
+        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
+        self.record.next_row_id = max(self.record.next_row_id, row_id)
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        return self.from_state(self.state())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles hold the state, without spare room and caches."""
+        return self.from_state, (self.state(),)
+
+    def savepoint(self) -> Savepoint:
+        """The present state, as `rollback` takes it."""
+        rows = self.slots.rows
+        kept = {name: getattr(self, name) for name in ("L", "K_S", "slot_row_ids", "projects")}
+        deferred = None if self.deferred is None else self.deferred.copy()
+        return Savepoint(kept, self.beta, deferred, self.record.copy(), self.ledger.copy(), rows)
+
+    def rollback(self, savepoint: object) -> None:
+        """Undoes all changes since the savepoint was made."""
+        assert isinstance(savepoint, Savepoint)
+        kept, beta, deferred, record, ledger, rows = savepoint
+        caches = dict.fromkeys(("_alpha", "_one", "_inverse", "_screen", "_exact"))  # may include what was undone
+        with Transaction() as change:
+            if isinstance(rows, GrowingRows):
+                rows.truncate(record.size, change)
+            change.set(self.slots, rows=rows)
+            change.set(self, beta=beta.copy(), deferred=None if deferred is None else deferred.copy(), **caches)
+            change.set(self, record=record.copy(), ledger=ledger.copy(), **kept)
+
+    def state(self) -> State:
+        """Everything the learner knows, as named values and arrays."""
+        return write_state(self)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner of a state; it learns on exactly as the one that gave it."""
+        return read_state(cls, state)
+
     # ---------------------------------------------------------------- learning
 
     def learn(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray[np.int64]
+        self, rows: Rows, targets: NDArray[np.float64], weights: NDArray[np.float64], row_ids: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
 
-        y (n, outputs) are the targets ±1, NaN (0 if int8) where an output ignores the example; w (n,) > 0 the sample
+        `targets` (n, outputs) are ±1, or NaN where an output ignores the example; `weights` (n,) > 0 the sample
         weights; `row_ids` (n,) the ids of the rows.
         """
-        return in_parts(CHUNK, self._learn, x, as_targets(y), w, row_ids)
+        return in_parts(CHUNK, self._learn, rows, targets, weights, row_ids)
 
-    def learn_one(self, x: Rows, y: NDArray[np.float64], row_id: int) -> None:
-        """Learns from one example of weight 1, y (1, outputs), on preallocated arrays.
+    def learn_one(self, row: Rows, target: NDArray[np.float64], row_id: int) -> None:
+        """Learns from one example of weight 1, target (1, outputs), on preallocated arrays.
 
         It is projected exactly only if neither the screening nor the exact score α·k decides about it.
         """
-        screen, m = self._screen, len(self)
+        screen, m = self._screen, self.record.size
         if screen is None:
-            screen = self._prepare(m, x.dtype)
+            screen = self._prepare(m, row.dtype)
         part = self._one
         assert part is not None
         if m:
             assert self.slots.rows is not None
-            self.kernel._gram_one(x, self.slots.rows, part.K)
-        kxx = float(self.kernel._diag(x)[0])
+            self.kernel._gram_one(row, self.slots.rows, part.K)
+        kxx = float(self.kernel._diag(row)[0])
         if screen is not None:
-            outcome = screen.by_projection(kxx, y) if self.aggressive else screen.by_coefficients(kxx, y)
-        else:
-            right = not self.aggressive and _native.all_right(part.K, self.alpha, y, part.F)
-            outcome = NO_UPDATE if right else UNDECIDED
-        if outcome == UNDECIDED:
-            part.K_chunk[0, 0] = kxx
-            self._pass(x, y, ONE, np.array([row_id]), part, 0)
-            return
-        self.rounds += 1
-        if outcome == DEFERRED:
-            self._alpha = None
-            self.ledger.add_one(part.steps, self.rounds, row_id)
+            decide = screen.by_projection if self.aggressive else screen.by_coefficients
+            outcome = decide(kxx, target, row_id)
+            if outcome == LEDGER_FULL:
+                self._screen = None  # `_prepare` makes room in the ledger
+                self.learn_one(row, target, row_id)
+            if outcome != UNDECIDED:
+                return
+        elif not self.aggressive:
+            exact = self._exact
+            if exact is None:
+                exact = self._exact = _native.exact(part.K, self.alpha, self.record)
+            if exact.all_right(target, row_id):
+                return
+        part.K_chunk[0, 0] = kxx
+        self._pass(row, target, ONE, np.array([row_id]), part, 0)
 
     def _prepare(self, m: int, dtype: np.dtype) -> _native.Screen32 | None:
         """Prepares the arrays for one example, and returns the core's screening; None if it is of no use at present."""
         if m == len(self.L):
-            self._make_room(m + 1)
+            self.make_room(m + 1)
         part, inverse = self._one, self._inverse
         if part is None or not part.fits(len(self.L), self.n_outputs, dtype):
+            self._exact = None
             part = self._one = Part.empty(1, len(self.L), self.n_outputs, dtype)
         by_alpha = not self.aggressive
         if m < SCREENED_FROM or (by_alpha and not (self.projects and self.n_outputs == 1 and self.kernel.is_psd)):
             return None
         if inverse is None:
-            inverse = self._inverse = Inverse()
+            inverse = Inverse()
         if inverse.size < m and inverse.is_usable:
+            self._inverse = None  # until it has followed L
             inverse.follow(self.L, m)
+        self._inverse = inverse
         if not (inverse.is_usable_for_alpha if by_alpha else inverse.is_usable):
             return None
         if self.deferred is None and self.n_outputs == 1:  # steps of several outputs are not deferred
-            self.deferred = np.zeros((2, len(self.L)))
-            self.deferred[1, :m] = self.alpha[0] if by_alpha else self.beta[0, :m]
+            deferred = np.zeros((2, len(self.L)))
+            deferred[1, :m] = self.alpha[0] if by_alpha else self.beta[0, :m]
+            self.deferred = deferred
         # fmt: off
         self._screen = _native.screen(
-            *self._settings, part.K, m, inverse.L_inv, inverse.norm,
-            self.beta, self.deferred, self.error_bound, part.F, part.steps, self.counts,
+            *self._settings, part.K, inverse.L_inv, inverse.norm, self.beta, self.deferred, part.F, part.steps,
+            self.record, *self.ledger.core_view(1),
         )
         # fmt: on
         return self._screen
 
-    def _learn(self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray) -> NDArray[np.float64]:
+    def _learn(
+        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Learns from a part of a chunk: all of it, or nothing."""
         b, m = len(x), len(self)
-        self._make_room(m + b)
+        self.make_room(m + b)
         full = self.budget is not None and m >= self.budget
         part = Part.empty(b, len(self.L), self.n_outputs, x.dtype, full=full)
         if full:
@@ -297,39 +390,54 @@ class ProjectingLearner:
         self._pass(x, y, w, row_ids, part, m)
         return part.F
 
-    def _pass(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray, part: Part, known: int
-    ) -> None:
+    def _pass(self, x: Rows, y: Floats, w: Floats, row_ids: Ints, part: Part, known: int) -> None:
         """Learns from the examples one by one, given K and K_chunk; the first `known` components of Z are computed."""
-        b, m, p = len(x), len(self), part
-        self._apply_deferred()
+        b, m, p, record = len(x), len(self), part, self.record.copy()
+        self._screen = self._exact = None  # they write to the present record
+        applied = with_deferred(self.L, m, self.beta, self.deferred)
+        beta, record.beta_error, record.alpha_error = applied.copy(), 0.0, 0.0
         # fmt: off
         learned = _native.project_pass(
-            *self._settings, p.K, p.K_chunk, p.Z, known,
-            self.L, self.beta, self.size, y, w, p.F, p.steps, p.added, self.counts,
+            *self._settings, p.K, p.K_chunk, p.Z, known, self.L, beta, record, y, w, row_ids, p.F, p.steps, p.added
         )
         # fmt: on
-        self.rounds += b
-        if not learned:
-            return
-        self._alpha, self.projects = None, len(self) == m
-        self.ledger.add(p.steps, np.arange(self.rounds - b + 1, self.rounds + 1), row_ids)
-        if len(self) > m:
-            new = p.added.nonzero()[0]
-            places = m + np.arange(len(new))
-            self.slots.put(places, x[new] if b > 1 else x)
-            self.slot_row_ids[places] = row_ids[new]
+        with Transaction() as change:
+            change.set(self, record=record, beta=beta if learned else applied, deferred=None)
+            if learned:
+                change.set(self, projects=record.size == m)
+                if b == 1:
+                    self.ledger.add_one(p.steps, record.n_seen, int(row_ids[0]), change)
+                else:
+                    self.ledger.add(p.steps, np.arange(record.n_seen - b + 1, record.n_seen + 1), row_ids, change)
+            if record.size > m:
+                new = p.added.nonzero()[0]
+                places = np.arange(m, record.size)
+                self.slot_row_ids[places] = row_ids[new]
+                if self.K_S is not None:
+                    for place, i in zip(places, new, strict=True):
+                        self.K_S[place, :place], self.K_S[place, place] = p.K[i, :place], p.K_chunk[i, i]
+                self.slots.put(places, x[new] if b > 1 else x, change)
 
-    def _make_room(self, size: int) -> None:
-        """Makes room for `size` support vectors, at most for the budget."""
+    def make_room(self, size: int) -> None:
+        """Makes room for `size` support vectors, at most for the budget; what was learned stays the same."""
         old, most = len(self.L), size if self.budget is None else self.budget
         if min(size, most) <= old:
             return
         room = max(size, 2 * old, 64)
         room = room if self.budget is None else min(room, self.budget)
         room = 8 * (-(-room // 8) | 1)  # rows of an odd number of cache lines: they do not compete for one cache set
-        self._apply_deferred()
-        L, beta = aligned(np.zeros((room, room))), np.zeros((self.n_outputs, room))
-        L[:old, :old], beta[:, :old] = self.L, self.beta
-        self.L, self.beta = L, beta
-        self.slot_row_ids = np.concatenate([self.slot_row_ids, np.empty(room - old, dtype=np.int64)])
+        more = ((0, 0), (0, room - old))
+        with Transaction() as change:
+            change.set(self, L=_wider(self.L, room), beta=np.pad(self.beta, more), _one=None, _screen=None, _exact=None)
+            change.set(self, slot_row_ids=np.pad(self.slot_row_ids, (0, room - old)))
+            if self.K_S is not None:
+                change.set(self, K_S=_wider(self.K_S, room))
+            if self.deferred is not None:
+                change.set(self, deferred=np.pad(self.deferred, more))
+
+
+def _wider(triangle: NDArray[np.float64], room: int) -> NDArray[np.float64]:
+    """An aligned copy of a lower triangle with this many rows and columns."""
+    wide, old = aligned(np.zeros((room, room))), len(triangle)
+    wide[:old, :old] = triangle
+    return wide

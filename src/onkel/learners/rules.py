@@ -6,32 +6,75 @@ f is the score of the example before it is learned, y its target (±1 for a clas
 sq_norm = k(x, x), and w its sample weight. If the step is not 0, the example becomes a support vector; a budget policy
 (`onkel.learners.policies`) finds room for it.
 
-A rule is nothing but its function. The rules in `NATIVE` have a twin in the compiled core, cpp/learn/budget.h, and run
-there. Any other rule runs in Python, with the same result, about a hundred times slower.
+A rule is its function and what it declares: the names of its parameters, and how its targets and its margin behave.
+The decorator `rule` makes a `Rule` of a function. The rules in `NATIVE` have a twin in the compiled core,
+cpp/learn/rules.h, and run there. Any other rule runs in Python, with the same result, about a hundred times slower.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
-__all__ = ["NATIVE", "Regularised", "Rule", "move_margin"]
+__all__ = ["NATIVE", "RULES", "Regularised", "Rule", "is_mistake", "move_margin", "rule"]
+
+RULES: dict[str, Rule] = {}  # every rule that was declared by the decorator `rule`, by name
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A rule with its parameters: `step(f, y, sq_norm, w, *params)`."""
+    """A rule: its function, what it declares, and the values of its parameters.
+
+    ``step(f, y, sq_norm, w, **values)`` or, if it is regularised, ``step(f, y, sq_norm, w, eta, margin, **values)`` is
+    the step. `with_params` gives the parameters their values.
+    """
 
     step: Callable[..., float]
-    params: tuple[float, ...] = ()
-    signs: bool = True  # whether the targets are ±1, so that y f ≤ 0 is a mistake
+    params: tuple[str, ...] = ()  # the names of its parameters
+    signs: bool = True  # the targets are ±1, so that y f ≤ 0 is a mistake
+    regularised: bool = False  # NORMA's: needs η and a margin, see `Regularised`
+    widens: bool = False  # an example outside of the margin widens it, if the margin moves
+    values: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of its function."""
+        return self.step.__name__
+
+    def with_params(self, **values: float) -> Rule:
+        """The rule with these values of its parameters, all of which must be given."""
+        if sorted(values) != sorted(self.params):
+            raise TypeError(f"{self.name} takes the parameters {list(self.params)}; got {list(values)}.")
+        return dataclasses.replace(self, values=values)
+
+    def __call__(self, *args: float, **values: float) -> float:
+        """The step, as the function computes it."""
+        return self.step(*args, **values)
 
 
+def rule(
+    *params: str, signs: bool = True, regularised: bool = False, widens: bool = False
+) -> Callable[[Callable[..., float]], Rule]:
+    """Decorator that makes a `Rule` of a step function: the names of its parameters, and what else it declares."""
+
+    def declare(step: Callable[..., float]) -> Rule:
+        declared = RULES[step.__name__] = Rule(step, params, signs, regularised, widens)
+        return declared
+
+    return declare
+
+
+def is_mistake(f: Any, y: Any) -> Any:
+    """Whether the score f has the wrong sign or is 0, y f ≤ 0; for numbers or arrays."""
+    return y * f <= 0
+
+
+@rule()
 def perceptron(f: float, y: float, sq_norm: float, w: float) -> float:
     """The perceptron: w y if y f ≤ 0, else 0   [Rosenblatt 1958]."""
-    return w * y if y * f <= 0 else 0.0
+    return w * y if is_mistake(f, y) else 0.0
 
 
 # ---------------------------------------------------------------- passive-aggressive
@@ -62,31 +105,37 @@ def pa2_step(loss: float, sq_norm: float, C: float) -> float:
     return loss / (sq_norm + 1.0 / (2.0 * C)) if sq_norm > 0.0 else 0.0
 
 
+@rule()
 def pa(f: float, y: float, sq_norm: float, w: float) -> float:
     """PA for classification; the weight has no influence, as the step makes the loss 0 whatever it is."""
     return y * pa_step(hinge(f, y), sq_norm)
 
 
+@rule("C")
 def pa1(f: float, y: float, sq_norm: float, w: float, C: float) -> float:
     """PA-I for classification; the weight multiplies C."""
     return y * pa1_step(hinge(f, y), sq_norm, C * w)
 
 
+@rule("C")
 def pa2(f: float, y: float, sq_norm: float, w: float, C: float) -> float:
     """PA-II for classification; the weight multiplies C."""
     return y * pa2_step(hinge(f, y), sq_norm, C * w)
 
 
+@rule("epsilon", signs=False)
 def pa_regression(f: float, y: float, sq_norm: float, w: float, epsilon: float) -> float:
     """PA for regression; the weight has no influence   [Crammer et al. 2006, sec. 5]."""
     return math.copysign(pa_step(insensitive(f, y, epsilon), sq_norm), y - f)
 
 
+@rule("epsilon", "C", signs=False)
 def pa1_regression(f: float, y: float, sq_norm: float, w: float, epsilon: float, C: float) -> float:
     """PA-I for regression; the weight multiplies C."""
     return math.copysign(pa1_step(insensitive(f, y, epsilon), sq_norm, C * w), y - f)
 
 
+@rule("epsilon", "C", signs=False)
 def pa2_regression(f: float, y: float, sq_norm: float, w: float, epsilon: float, C: float) -> float:
     """PA-II for regression; the weight multiplies C."""
     return math.copysign(pa2_step(insensitive(f, y, epsilon), sq_norm, C * w), y - f)
@@ -99,7 +148,7 @@ def pa2_regression(f: float, y: float, sq_norm: float, w: float, epsilon: float,
 class Regularised:
     """NORMA's additions to a rule: f ← (1 − η_t λ) f before each step, a margin that may move, and an offset.
 
-    The rule is called with η_t and the margin (ρ or ε) after its own parameters.
+    The rule is called with η_t and the margin (ρ or ε).
     """
 
     eta: float  # step size, > 0
@@ -113,26 +162,31 @@ class Regularised:
         return self.eta / math.sqrt(t) if self.schedule == "sqrt" else self.eta
 
 
+@rule(regularised=True)
 def soft_margin(f: float, y: float, sq_norm: float, w: float, eta: float, rho: float) -> float:
     """η w y if y f ≤ ρ, else 0   [Kivinen, Smola and Williamson 2004, sec. III]."""
     return eta * w * y if y * f <= rho else 0.0
 
 
+@rule(signs=False, regularised=True, widens=True)
 def epsilon_insensitive(f: float, y: float, sq_norm: float, w: float, eta: float, epsilon: float) -> float:
     """η w sign(y − f) if |y − f| > ε, else 0."""
     return math.copysign(eta * w, y - f) if abs(y - f) > epsilon else 0.0
 
 
+@rule(signs=False, regularised=True)
 def squared(f: float, y: float, sq_norm: float, w: float, eta: float, epsilon: float) -> float:
     """η w (y − f): the squared loss."""
     return eta * w * (y - f)
 
 
+@rule(signs=False, regularised=True)
 def huber(f: float, y: float, sq_norm: float, w: float, eta: float, epsilon: float) -> float:
     """η w (y − f) / ε if |y − f| ≤ ε, else η w sign(y − f): Huber's loss."""
     return eta * w * ((y - f) / epsilon if abs(y - f) <= epsilon else math.copysign(1.0, y - f))
 
 
+@rule(signs=False, regularised=True)
 def novelty(f: float, y: float, sq_norm: float, w: float, eta: float, rho: float) -> float:
     """η w if f < ρ, else 0: novelty detection."""
     return eta * w if f < rho else 0.0
@@ -146,18 +200,18 @@ def move_margin(margin: float, outside: bool, eta: float, nu: float, *, widens: 
     return margin + eta * ((outside - nu) if widens else (nu - outside))
 
 
-# The rules of the compiled core: enum Rule in cpp/learn/budget.h.
-NATIVE: dict[Callable[..., float], int] = {
-    perceptron: 0,
-    pa: 1,
-    pa1: 2,
-    pa2: 3,
-    pa_regression: 4,
-    pa1_regression: 5,
-    pa2_regression: 6,
-    soft_margin: 7,
-    epsilon_insensitive: 8,
-    squared: 9,
-    huber: 10,
-    novelty: 11,
-}
+# The rules of the compiled core: kRules in cpp/learn/rules.h.
+NATIVE = (
+    perceptron,
+    pa,
+    pa1,
+    pa2,
+    pa_regression,
+    pa1_regression,
+    pa2_regression,
+    soft_margin,
+    epsilon_insensitive,
+    squared,
+    huber,
+    novelty,
+)

@@ -16,44 +16,60 @@ The bounds leave out rounding in float64, which is negligible only while L is we
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, aligned_zeros
 
-__all__ = ["DEFERRED", "NO_UPDATE", "UNDECIDED", "Inverse"]
+__all__ = ["DEFERRED", "LEDGER_FULL", "NO_UPDATE", "UNDECIDED", "Inverse", "with_deferred"]
 
 # Screening is used while ‖L‖·‖L⁻¹‖ is below the first, and both norms are below the second, so that float32 holds L⁻¹;
 WELL_CONDITIONED, USUAL = 1e6, 1e15
 # and screening by the score α·k while ‖L‖·‖L⁻¹‖ is below this, as α = L⁻ᵀβ has larger rounding errors than β.
 BETTER_CONDITIONED = 1e4
-UNDECIDED, NO_UPDATE, DEFERRED = 0, 1, 2  # enum Outcome in cpp/learn/screen.h
+UNDECIDED, NO_UPDATE, DEFERRED, LEDGER_FULL = 0, 1, 2, 3  # enum Outcome in cpp/learn/screen.h
 PANEL = 16  # rows in a panel of a triangle: kTriangle in cpp/target/target.h
 
 
 class Inverse:
     """L⁻¹ in float32, computed from L row by row as L grows.
 
-    It can be computed again at any time, so it is neither copied nor saved with a learner. `is_usable` is False once
-    ‖L‖·‖L⁻¹‖ ≥ 1e6 or either norm is ≥ 1e15: screening is then switched off. `is_usable_for_alpha` is False from 1e4
-    on: screening by α·k is then switched off.
+    It can be computed again at any time, to the same bits, so it is neither copied nor saved with a learner.
+    `is_usable` is False once ‖L‖·‖L⁻¹‖ ≥ 1e6 or either norm is ≥ 1e15: screening is then switched off.
+    `is_usable_for_alpha` is False from 1e4 on: screening by α·k is then switched off.
     """
 
     def __init__(self) -> None:
         self.L_inv = np.empty(0, dtype=np.float32)  # in panels, see cpp/target/target.h
-        self.sq_norms = np.zeros(2)  # ‖L⁻¹‖² and ‖L‖²
-        self.norm = 0.0  # ‖L⁻¹‖
+        self.norm = self.sq_norm = self.sq_norm_of_L = 0.0  # ‖L⁻¹‖, ‖L⁻¹‖² and ‖L‖²
         self.size = 0  # rows of L that are inverted
         self.is_usable = self.is_usable_for_alpha = True
 
     def follow(self, L: NDArray[np.float64], size: int) -> None:
-        """Inverts the rows of L from `self.size` up to `size`, those that were added since the last call."""
+        """Inverts the rows of L from `self.size` up to `size`, those that were added since the last call.
+
+        If this is interrupted, the object must not be used again.
+        """
         panels = -(-len(L) // PANEL)
         entries = panels * (panels + 1) // 2 * PANEL * PANEL
         if len(self.L_inv) < entries:
             old, self.L_inv = self.L_inv, aligned_zeros((entries,), np.float32)
             self.L_inv[: len(old)] = old
-        _native.invert_rows(L, self.size, size, self.L_inv, self.sq_norms)
-        self.size, (self.norm, of_L) = size, np.sqrt(self.sq_norms).tolist()
-        self.is_usable = self.norm * of_L < WELL_CONDITIONED and max(self.norm, of_L) < USUAL
-        self.is_usable_for_alpha = self.is_usable and self.norm * of_L < BETTER_CONDITIONED
+        sq_norms = self.sq_norm, self.sq_norm_of_L
+        self.sq_norm, self.sq_norm_of_L = _native.invert_rows(L, self.size, size, self.L_inv, *sq_norms)
+        self.size, self.norm, norm_of_L = size, math.sqrt(self.sq_norm), math.sqrt(self.sq_norm_of_L)
+        self.is_usable = self.norm * norm_of_L < WELL_CONDITIONED and max(self.norm, norm_of_L) < USUAL
+        self.is_usable_for_alpha = self.is_usable and self.norm * norm_of_L < BETTER_CONDITIONED
+
+
+def with_deferred(
+    L: NDArray[np.float64], m: int, beta: NDArray[np.float64], deferred: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """β including the deferred steps, exactly; β itself if there are none."""
+    if deferred is None or not deferred[0].any():
+        return beta
+    beta = beta.copy()
+    _native.apply_deferred(L, m, deferred, beta)
+    return beta

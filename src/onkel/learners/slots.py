@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, Rows, joined
-from onkel.kernels.tiles import BLOCK_BYTES, fill
+from onkel.kernels.tiles import BLOCK_BYTES, add_scores, fill
 from onkel.kernels.vectors import GrowingRows, VectorRows
 
 __all__ = ["KeptRows", "Slots"]
@@ -31,26 +32,22 @@ class Slots:
     def __len__(self) -> int:
         return 0 if self.rows is None else len(self.rows)
 
-    def put(self, slots: NDArray[np.int64], x: Rows) -> None:
-        """Puts row x[i] into slots[i]; slots past the end must come in ascending order, without a gap."""
-        if isinstance(x, VectorRows) and x.is_dense:
-            if self.rows is None:
-                self.rows = GrowingRows(x.n_features, x.dtype)
-            if isinstance(self.rows, GrowingRows):
-                self.rows.put(slots, x)
-                return
+    def put(self, slots: NDArray[np.int64], x: Rows, change: Transaction) -> None:
+        """Puts row x[i] into slots[i] when the transaction is committed.
+
+        Slots past the end must come in ascending order, without a gap.
+        """
+        grows = isinstance(self.rows, GrowingRows) or (self.rows is None and isinstance(x, VectorRows) and x.is_dense)
+        if grows and isinstance(x, VectorRows):
+            rows = self.rows if isinstance(self.rows, GrowingRows) else GrowingRows(x.n_features, x.dtype)
+            rows.put(slots, x, change)
+            change.set(self, rows=rows)
+            return
         old = len(self)
         both = x if self.rows is None else joined([self.rows, x])
         index = np.arange(max(old, int(slots.max()) + 1))
         index[slots] = old + np.arange(len(slots))
-        self.rows = both[index]
-
-    def put_one(self, slot: int, x: Rows) -> None:
-        """Puts one row into a slot."""
-        if isinstance(self.rows, GrowingRows) and isinstance(x, VectorRows):
-            self.rows.put_one(slot, x)
-        else:
-            self.put(np.array([slot]), x)
+        change.set(self, rows=both[index])
 
     def copy(self) -> Slots:
         """An independent copy."""
@@ -64,7 +61,8 @@ class Slots:
             assert isinstance(self.rows, VectorRows)
             wide = self.rows.with_features(n_features)
             self.rows = None
-            self.put(np.arange(len(wide)), wide)
+            with Transaction() as change:
+                self.put(np.arange(len(wide)), wide, change)
 
 
 class GrowingGram(GramRows):
@@ -75,20 +73,21 @@ class GrowingGram(GramRows):
         self._room = np.empty((0, first.block.shape[1]), dtype=first.dtype)
         super().__init__(self._room, np.empty(0, dtype=np.intp), np.empty(0))
 
-    def put(self, slots: NDArray[np.int64], x: GramRows) -> None:
-        """Puts row x[i] into slots[i]; slots past the end leave no gap."""
+    def put(self, slots: NDArray[np.int64], x: GramRows, change: Transaction) -> None:
+        """Puts row x[i] into slots[i] when the transaction is committed; slots past the end leave no gap."""
         assert self.columns is not None
         assert self.diagonal is not None
+        assert x.block is not None
         assert x.columns is not None
         assert x.diagonal is not None
-        size, old = max(len(self), int(slots.max()) + 1), len(self)
-        if size > len(self._room):
-            self._room = np.concatenate([self._room, np.empty((size, self._room.shape[1]), dtype=self.dtype)])
-        if size > old:
-            self.columns = np.concatenate([self.columns, np.zeros(size - old, dtype=np.intp)])
-            self.diagonal = np.concatenate([self.diagonal, np.zeros(size - old)])
-        self._room[slots], self.columns[slots], self.diagonal[slots] = x.block, x.columns, x.diagonal
-        self.block = self._room[:size]
+        size, old, room = max(len(self), int(slots.max()) + 1), len(self), self._room
+        if size > len(room):
+            room = np.concatenate([room, np.empty((size, room.shape[1]), dtype=self.dtype)])
+        columns, diagonal = np.zeros(size, dtype=np.intp), np.zeros(size)
+        columns[:old], diagonal[:old] = self.columns, self.diagonal
+        columns[slots], diagonal[slots] = x.columns, x.diagonal
+        change.write_rows(room, slots, np.ascontiguousarray(x.block))
+        change.set(self, _room=room, block=room[:size], columns=columns, diagonal=diagonal, _kept={})
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the unused memory; the rows in use would otherwise be saved twice."""
@@ -98,7 +97,8 @@ class GrowingGram(GramRows):
         """An independent copy."""
         twin = GrowingGram(self)
         if len(self):
-            twin.put(np.arange(len(self)), self)
+            with Transaction() as change:
+                twin.put(np.arange(len(self)), self, change)
         return twin
 
 
@@ -119,31 +119,50 @@ class KeptRows:
     def __len__(self) -> int:
         return sum(len(block) for block in self._blocks)
 
-    def put(self, slots: NDArray[np.int64], x: Rows) -> None:
-        """Puts row x[i] into slots[i]; slots past the end leave no gap."""
+    def put(self, slots: NDArray[np.int64], x: Rows, change: Transaction) -> None:
+        """Puts row x[i] into slots[i] when the transaction is committed; slots past the end leave no gap."""
+        blocks, sparse = list(self._blocks), self._sparse
         if isinstance(x, GramRows):
-            self._blocks = self._blocks or [GrowingGram(x)]
-            self._blocks[0].put(slots, x)
-            return
-        if isinstance(x, VectorRows):
-            self._sparse &= not x.is_dense
-            if x.is_dense or x.n_features <= DENSE_FEATURES:
-                x = x if x.is_dense else VectorRows(x.dense())
-                if not self._blocks or isinstance(self._blocks[0], GrowingRows):
-                    self._put_dense(slots, x)
-                    return
-        if not self._blocks:
-            self._blocks = [Slots()]
-        self._blocks[0].put(slots, x)
+            blocks = blocks or [GrowingGram(x)]
+            blocks[0].put(slots, x, change)
+        else:
+            dense = isinstance(x, VectorRows) and (x.is_dense or x.n_features <= DENSE_FEATURES)
+            if isinstance(x, VectorRows):
+                sparse = sparse and not x.is_dense
+            if dense and (not blocks or isinstance(blocks[0], GrowingRows)):
+                assert isinstance(x, VectorRows)
+                self._put_dense(blocks, slots, x if x.is_dense else VectorRows(x.dense()), change)
+            else:
+                blocks = blocks or [Slots()]
+                blocks[0].put(slots, x, change)
+        change.set(self, _blocks=blocks, _sparse=sparse)
 
-    def _put_dense(self, slots: NDArray[np.int64], x: VectorRows) -> None:
-        self._most = self._most or max(32, BLOCK_BYTES // (x.dtype.itemsize * x.n_features))
-        for k in range(int(slots.min()) // self._most, int(slots.max()) // self._most + 1):
-            inside = np.flatnonzero(slots // self._most == k)  # which slots are in block k
+    def _put_dense(self, blocks: list[Any], slots: NDArray[np.int64], x: VectorRows, change: Transaction) -> None:
+        """Puts dense rows into the blocks, and appends blocks to the list as they are needed."""
+        most = self._most or max(32, BLOCK_BYTES // (x.dtype.itemsize * x.n_features))
+        for k in range(int(slots.min()) // most, int(slots.max()) // most + 1):
+            inside = np.flatnonzero(slots // most == k)  # which slots are in block k
             if len(inside):
-                if k == len(self._blocks):
-                    self._blocks.append(GrowingRows(x.n_features, x.dtype))
-                self._blocks[k].put(slots[inside] - k * self._most, x[inside] if len(inside) < len(x) else x)
+                if k == len(blocks):
+                    blocks.append(GrowingRows(x.n_features, x.dtype))
+                blocks[k].put(slots[inside] - k * most, x[inside] if len(inside) < len(x) else x, change)
+        change.set(self, _most=most)
+
+    @classmethod
+    def of(cls, rows: Rows, slots: NDArray[np.int64]) -> KeptRows:
+        """Rows in the given slots, in ascending order; copies of the first one are in the free slots between them."""
+        kept = cls()
+        if len(slots):
+            index = np.zeros(int(slots[-1]) + 1, dtype=np.int64)
+            index[slots] = np.arange(len(slots))
+            with Transaction() as change:
+                kept.put(np.arange(len(index)), rows[index], change)
+        return kept
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the rows, of which there must be some."""
+        return self._parts()[0].dtype
 
     def _parts(self) -> list[Rows]:
         found: list[Any] = [block.rows if isinstance(block, Slots) else block for block in self._blocks]
@@ -157,10 +176,14 @@ class KeptRows:
             start += len(rows)
 
     def add_scores(self, kernel: Kernel, x: Rows, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        """out += k(x, all slots) @ coef; x are few rows, because they are not cut into slabs."""
+        """out += k(x, all slots) @ coef, for coefficients (slots, outputs)."""
         start = 0
         for rows in self._parts():
-            kernel._add_scores(x, rows, np.ascontiguousarray(coef[start : start + len(rows)]), out)
+            part = np.ascontiguousarray(coef[start : start + len(rows)])
+            if len(x) == 1:  # small enough to need no tiles
+                kernel._add_scores(x, rows, part, out)
+            else:
+                add_scores(kernel, x, rows, part, out)
             start += len(rows)
 
     def __getitem__(self, slots: NDArray[np.int64]) -> Rows:
@@ -186,7 +209,8 @@ class KeptRows:
             rows = joined(self._parts())
             assert isinstance(rows, VectorRows)
             self._blocks, self._most, sparse = [], 0, self._sparse
-            self.put(np.arange(len(rows)), rows.with_features(n_features))
+            with Transaction() as change:
+                self.put(np.arange(len(rows)), rows.with_features(n_features), change)
             self._sparse = sparse
 
     def copy(self) -> KeptRows:

@@ -6,17 +6,31 @@ that LASVM keeps are in `onkel.learners.kernel_cache`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows, joined
+from onkel.kernels.rows import NO_ROWS, Rows, joined
 from onkel.kernels.tiles import add_scores
 from onkel.kernels.vectors import GrowingRows, VectorRows
+from onkel.models.rows_state import rows_from_state, rows_state
+from onkel.models.state import State
 
-__all__ = ["Support"]
+__all__ = ["Support", "SupportSize"]
+
+
+class SupportSize(NamedTuple):
+    """A state of a `Support`, from which only vectors were added: its arrays and blocks, and how much was in use."""
+
+    size: int
+    coef: NDArray[np.float64]
+    moment: NDArray[np.float64]
+    row_ids: NDArray[np.int64]
+    blocks: list[Rows]
+    last: int  # rows in the last block
 
 
 class Support:
@@ -59,39 +73,73 @@ class Support:
         self._coef, self._moment = self.coef @ output_map, self.moment @ output_map
         self._row_ids = self.row_ids.copy()
 
-    def take(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
+    def take(
+        self,
+        s: Rows,
+        coef: NDArray[np.float64],
+        moment: NDArray[np.float64],
+        row_ids: NDArray[np.int64],
+        change: Transaction,
+    ) -> None:
         """Adds vectors, and may keep their memory: a whole block is not copied, and is packed when it is first used."""
         if len(s) < self.BLOCK:
-            self.add(s, coef, moment, row_ids)
+            self.add(s, coef, moment, row_ids, change)
         else:
-            self._weigh(coef, moment, row_ids)
-            self.blocks.append(s)
+            self._weigh(coef, moment, row_ids, change)
+            change.set(self, blocks=[*self.blocks, s])
 
-    def add(self, s: Rows, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
-        """Adds vectors. Dense rows are copied and packed; rows of other kinds are kept, and must not change later."""
-        self._weigh(coef, moment, row_ids)
-        last = self.blocks[-1] if self.blocks else None
+    def add(
+        self,
+        s: Rows,
+        coef: NDArray[np.float64],
+        moment: NDArray[np.float64],
+        row_ids: NDArray[np.int64],
+        change: Transaction,
+        *,
+        factor: float = 1.0,
+    ) -> None:
+        """Adds vectors when the transaction is committed.
+
+        Dense rows are copied and packed; rows of other kinds are kept, and must not change later. The coefficients and
+        moments of the vectors that are there already are multiplied by `factor`.
+        """
+        self._weigh(coef, moment, row_ids, change, factor)
+        blocks = list(self.blocks)
+        last = blocks[-1] if blocks else None
         if isinstance(s, VectorRows) and s.is_dense:
             if not isinstance(last, GrowingRows) or len(last) + len(s) > self.BLOCK:
-                self.blocks.append(GrowingRows(s.n_features, s.dtype))
-            grown = self.blocks[-1]
-            assert isinstance(grown, GrowingRows)
-            grown.append(s)
+                last = GrowingRows(s.n_features, s.dtype)
+                blocks.append(last)
+            last.append(s, change)
         elif last is None or len(last) + len(s) > self.BLOCK:
-            self.blocks.append(s)
+            blocks.append(s)
         else:
-            self.blocks[-1] = joined([last, s])
+            blocks[-1] = joined([last, s])
+        change.set(self, blocks=blocks)
 
-    def _weigh(self, coef: NDArray[np.float64], moment: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
-        """Appends the coefficients, moments and row ids of new vectors."""
+    def _weigh(
+        self,
+        coef: NDArray[np.float64],
+        moment: NDArray[np.float64],
+        row_ids: NDArray[np.int64],
+        change: Transaction,
+        factor: float = 1.0,
+    ) -> None:
+        """Appends the coefficients, moments and row ids of new vectors, behind those in use."""
         old, new = self._size, self._size + len(coef)
-        if new > len(self._coef):
-            room = max(64, new, 2 * len(self._coef)) - old
-            self._coef = np.concatenate([self.coef, np.empty((room, coef.shape[1]))])
-            self._moment = np.concatenate([self.moment, np.empty((room, coef.shape[1]))])
-            self._row_ids = np.concatenate([self.row_ids, np.empty(room, dtype=np.int64)])
-        self._coef[old:new], self._moment[old:new], self._row_ids[old:new] = coef, moment, row_ids
-        self._size = new
+        arrays = {"_coef": (self._coef, coef), "_moment": (self._moment, moment), "_row_ids": (self._row_ids, row_ids)}
+        longer = {}
+        for name, (room, added) in arrays.items():
+            if new > len(room):
+                more = np.empty((max(64, new, 2 * len(room)) - old, *room.shape[1:]), dtype=room.dtype)
+                room = np.concatenate([room[:old], more])
+            elif factor != 1.0:
+                room = room.copy()  # readers and savepoints see the old one
+            if factor != 1.0 and name != "_row_ids":
+                room[:old] = factor * room[:old]
+            room[old:new] = added
+            longer[name] = room
+        change.set(self, _size=new, **longer)
 
     def add_scores(self, kernel: Kernel, x: Rows, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """out += k(x, support) @ coef, for coefficients (m, outputs)."""
@@ -112,22 +160,26 @@ class Support:
         twin._coef, twin._moment, twin._row_ids = self._coef.copy(), self._moment.copy(), self._row_ids.copy()
         return twin
 
-    def savepoint(self) -> Any:
+    def savepoint(self) -> SupportSize:
         """The present state, as `rollback` takes it."""
         last = len(self.blocks[-1]) if self.blocks else 0
-        return self._size, self._coef, self._moment, self._row_ids, list(self.blocks), last
+        return SupportSize(self._size, self._coef, self._moment, self._row_ids, list(self.blocks), last)
 
-    def rollback(self, savepoint: Any) -> None:
-        """Removes all vectors that were added since the savepoint was made."""
-        self._size, self._coef, self._moment, self._row_ids, self.blocks, last = savepoint
-        if self.blocks and isinstance(self.blocks[-1], GrowingRows):
-            self.blocks[-1].truncate(last)
+    def rollback(self, savepoint: SupportSize, change: Transaction) -> None:
+        """Removes all vectors that were added since the savepoint was made, when the transaction is committed."""
+        size, coef, moment, row_ids, blocks, last = savepoint
+        if blocks and isinstance(blocks[-1], GrowingRows):
+            blocks[-1].truncate(last, change)
+        change.set(self, _size=size, _coef=coef, _moment=moment, _row_ids=row_ids, blocks=blocks)
 
-    def end_epoch(self) -> None:
-        """Merges vectors that are the same row (equal row ids), in the place of the first of them."""
+    def merged(self) -> Support:
+        """The same support without vectors that are the same row (equal row ids): each stands in its first place.
+
+        This support itself, if there are none.
+        """
         row_ids, first, place = np.unique(self.row_ids, return_index=True, return_inverse=True)
         if len(row_ids) == len(self):
-            return
+            return self
         order = np.argsort(first)
         row_ids, first, place = row_ids[order], first[order], np.argsort(order)[place]
         coef, moment = np.zeros((2, len(row_ids), self.coef.shape[1]))
@@ -135,10 +187,24 @@ class Support:
         np.add.at(moment, place, self.moment)
         rows = self.all_rows()
         assert rows is not None
-        self.__init__(coef.shape[1])  # type: ignore[misc]
-        for start in range(0, len(row_ids), self.BLOCK):
-            part = slice(start, start + self.BLOCK)
-            self.take(rows[first[part]], coef[part], moment[part], row_ids[part])
+        return Support.of(rows, first, coef, moment, row_ids)
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        chosen: NDArray[np.int64],
+        coef: NDArray[np.float64],
+        moment: NDArray[np.float64],
+        row_ids: NDArray[np.int64],
+    ) -> Support:
+        """A support of some of the rows, in the order of `chosen`."""
+        support = cls(coef.shape[1])
+        for start in range(0, len(chosen), cls.BLOCK):
+            part = slice(start, start + cls.BLOCK)
+            with Transaction() as change:
+                support.take(rows[chosen[part]], coef[part], moment[part], row_ids[part], change)
+        return support
 
     def add_features(self, n_features: int) -> None:
         """Increases the number of features to `n_features`; all vectors are 0 in the new ones."""
@@ -148,10 +214,43 @@ class Support:
             wide = block.with_features(n_features)
             if isinstance(block, GrowingRows):
                 grown = GrowingRows(n_features, block.dtype)
-                grown.append(wide)
+                with Transaction() as change:
+                    grown.append(wide, change)
                 wide = grown
             self.blocks.append(wide)
 
     def all_rows(self) -> Rows | None:
         """All support vectors as one block; None if there are none."""
         return joined(self.blocks) if self.blocks else None
+
+    def rows_in(self, order: NDArray[np.intp]) -> Rows:
+        """The support vectors in another order, as a copy; `NO_ROWS` if there are none."""
+        rows = self.all_rows()
+        return NO_ROWS if rows is None else rows[order]
+
+    def state(self) -> State:
+        """The support vectors and their coefficients, as named arrays."""
+        arrays = {"coef": self.coef.copy(), "moment": self.moment.copy(), "row_ids": self.row_ids.copy()}
+        settings = {"growing": [isinstance(block, GrowingRows) for block in self.blocks]}
+        state = State("learner/support", 1, settings, arrays)
+        for i, block in enumerate(self.blocks):
+            state = state.with_part(f"block {i}", rows_state(block))
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> Support:
+        """The support of a state, in the same blocks, so that sums over it have the same bits."""
+        state.expect("learner/support", 1)
+        coef, moment, row_ids = (state.array(name).copy() for name in ("coef", "moment", "row_ids"))
+        support = cls(coef.shape[1])
+        support._coef, support._moment, support._row_ids, support._size = coef, moment, row_ids, len(coef)
+        for i, growing in enumerate(state.settings["growing"]):  # type: ignore[arg-type]
+            block = rows_from_state(state.part(f"block {i}"))
+            if growing:
+                assert isinstance(block, VectorRows)
+                grown = GrowingRows(block.n_features, block.dtype)
+                with Transaction() as change:
+                    grown.append(block, change)
+                block = grown
+            support.blocks.append(block)
+        return support

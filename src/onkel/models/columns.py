@@ -42,7 +42,7 @@ class Columns(Frozen):
     open: bool = False
 
     @functools.cached_property
-    def _places(self) -> dict[Hashable, int]:
+    def places(self) -> dict[Hashable, int]:
         """The column of each name."""
         return {name: i for i, name in enumerate(self.names or ())}
 
@@ -55,7 +55,7 @@ class Columns(Frozen):
             )
         vector = np.zeros(len(self.names))
         for name, value in x.items():
-            place = self._places.get(name)
+            place = self.places.get(name)
             if place is None:
                 continue
             try:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import InputError, KindError, ShapeError
-from onkel.kernels import Kernel, prepare
+from onkel.kernels import Kernel, Linear, prepare
 from onkel.kernels.rows import GramRows, Rows
+from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns
 from onkel.models.decision import Decision, Outlier
 from onkel.models.expansion import Expansion
@@ -190,6 +191,10 @@ class ScoreModel(Frozen):
 
     def _checked(self, X: Any) -> Any:
         """X as the scorer takes it; kernel values are checked here, as a scorer does not know how many it needs."""
+        if isinstance(self.scorer, LinearModel) and not isinstance(X, Rows):
+            rows = prepare(Linear(), X)
+            assert isinstance(rows, VectorRows)
+            return rows.astype(self.columns.dtype).matrix
         if self._takes != "gram":
             return X
         rows, n = prepare(self.kernel, X), self.columns.n_features

@@ -32,10 +32,9 @@ from onkel.checks import check_integer
 from onkel.errors import InputError, KindError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import read_only
-from onkel.models.snapshot import Snapshot, Snapshots
 from onkel.registry import KINDS
 
-__all__ = ["JSON", "Setting", "Snapshot", "Snapshots", "State", "from_json", "from_state", "to_json"]
+__all__ = ["JSON", "Setting", "State", "from_json", "from_state", "to_json"]
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 Setting: TypeAlias = "bool | int | float | str | Kernel | Sequence[Setting] | Mapping[str, Setting] | None"

@@ -1,0 +1,69 @@
+"""Examples: checked data with their weights, and the attributes that the first data of an estimator decide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.estimators.fitted import ScorerCache
+from onkel.estimators.input import Checked, sample_weights
+from onkel.estimators.targets import Labels, Targets, class_weights
+from onkel.gram import check_gram
+from onkel.kernels import Precomputed
+from onkel.kernels.rows import GramRows, Rows
+from onkel.models.columns import Columns
+
+if TYPE_CHECKING:
+    from onkel.estimators.online import OnlineEstimator
+
+__all__ = ["Examples", "examples_of", "first_attributes"]
+
+
+class Examples(NamedTuple):
+    """Checked examples with positive weights."""
+
+    rows: Rows
+    y: NDArray  # (n,): labels or numbers
+    weights: NDArray[np.float64]  # (n,)
+    row_ids: NDArray[np.int64]  # (n,)
+    next_row_id: int  # the id of the row after all that were given, also after those of weight 0
+
+
+def examples_of(
+    estimator: OnlineEstimator, checked: Checked, sample_weight: Any, first_id: int, *, balanced: bool
+) -> Examples:
+    """The examples with positive weights: sample weight times class weight."""
+    rows, n = checked.rows, len(checked.rows)
+    y = np.ones(n) if checked.y is None else np.asarray(checked.y)
+    weights = sample_weights(sample_weight, n, estimator._name)
+    class_weight = getattr(estimator, "class_weight", None)
+    if class_weight is not None:
+        weights *= class_weights(class_weight, y, weights > 0, estimator._name, balanced=balanced)
+    present = np.flatnonzero(weights > 0)
+    if len(present) < n:
+        rows, y, weights = rows[present], y[present], weights[present]
+    return Examples(rows, y, weights, first_id + present, first_id + n)
+
+
+def first_attributes(estimator: OnlineEstimator, columns: Columns, rows: Rows, targets: Targets) -> dict[str, Any]:
+    """The attributes that the first data of a fit or a stream decide."""
+    new: dict[str, Any] = {"_targets": targets, "_columns": columns, "_certified": None}
+    new["_scorer"] = ScorerCache()
+    if isinstance(targets, Labels):
+        new["classes_"] = targets.classes
+    if columns.n_features is not None:
+        new["n_features_in_"] = columns.n_features
+    if columns.names is not None and not columns.open:
+        new["feature_names_in_"] = np.array(columns.names, dtype=object)
+    if hasattr(estimator, "kernel"):
+        new |= estimator._resolved_kernel(rows)
+        kernel = new["kernel_"]
+        new["_is_psd"] = kernel.is_psd
+        if isinstance(rows, GramRows):
+            examined = check_gram(rows, estimator._name)
+            if isinstance(kernel, Precomputed):  # K says nothing about a kernel derived from it, such as −K
+                new["_is_psd"] = examined
+        estimator._check_examples(kernel, rows)
+    return new
