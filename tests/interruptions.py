@@ -1,0 +1,199 @@
+"""Calls that are stopped in the middle, and what is left of an estimator then.
+
+A call is stopped in front of any line of onkel's Python code (`lines_of`, `stop_at_line`), or by a signal at any time
+(`stop_after`). `outcome` is all that a user can see of an estimator, and `differences` compares two of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import onkel
+
+PACKAGE = str(Path(onkel.__file__).parent) + os.sep
+
+# How a fit ended, and what is made from the other attributes or from the parameters.
+NOT_COMPARED = {"n_iter_", "converged_", "certificate_", "model_", "kernel_"}
+
+
+# ---------------------------------------------------------------- stopping a call
+
+
+@contextlib.contextmanager
+def _traced(on_line: Callable[[FrameType], None]) -> Iterator[None]:
+    """Calls `on_line` in front of every line of onkel's code that runs in the block, in this thread.
+
+    If it raises, Python ends the tracing, and the exception comes out of the line.
+    """
+
+    def local(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            on_line(frame)
+        return local
+
+    def every_call(frame: FrameType, event: str, _: Any) -> Any:
+        return local if frame.f_code.co_filename.startswith(PACKAGE) else None
+
+    before = sys.gettrace()
+    sys.settrace(every_call)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Says nothing of exceptions in a finalizer, which Python cannot raise; the call then goes on to its end."""
+    before, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def lines_of(call: Callable[[], Any]) -> list[tuple[str, int]]:
+    """The lines of onkel's code that the call runs, in order: file and number."""
+    lines: list[tuple[str, int]] = []
+    with _traced(lambda frame: lines.append((frame.f_code.co_filename, frame.f_lineno))):
+        call()
+    return lines
+
+
+def stop_at_line(call: Callable[[], Any], k: int, error: type[BaseException]) -> str | None:
+    """Runs the call, and raises the error in front of its k-th line, counted from 0.
+
+    Returns the place of that line; None if the call came to its end, since it had fewer lines or a finalizer got the
+    error.
+    """
+    count, place = 0, ""
+
+    def on_line(frame: FrameType) -> None:
+        nonlocal count, place
+        if count == k:
+            place = f"{frame.f_code.co_filename.removeprefix(PACKAGE)}:{frame.f_lineno}"
+            count += 1
+            raise error
+        count += 1
+
+    with _silent():
+        try:
+            with _traced(on_line):
+                call()
+        except error as stop:
+            traceback.clear_frames(stop.__traceback__)  # no frame may keep alive what the next lines look at
+            return place
+    return None
+
+
+def stop_after(call: Callable[[], Any], seconds: float) -> bool:
+    """Runs the call, and raises KeyboardInterrupt by a signal after that time; returns whether it came in the call."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        with _silent():
+            try:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                call()
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+    except KeyboardInterrupt as stopped:
+        traceback.clear_frames(stopped.__traceback__)
+        return True
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    return False
+
+
+def spread(lines: list[tuple[str, int]], count: int, times: int = 1) -> list[int]:
+    """Positions in `lines` to stop at: the first and last two, and the runs of `count` different lines of code.
+
+    A line that runs several times counts once, and is stopped at `times` of its runs: loops over rows shall not hide
+    the line that puts the result in its place.
+    """
+    rng = np.random.default_rng(0)
+    runs: dict[tuple[str, int], list[int]] = {}
+    for k, line in enumerate(lines):
+        runs.setdefault(line, []).append(k)
+    found = {0, 1, len(lines) - 2, len(lines) - 1}
+    places = list(runs.values())
+    for i in rng.permutation(len(places))[:count]:
+        found.update(rng.choice(places[i], size=min(times, len(places[i])), replace=False).tolist())
+    return sorted(found)
+
+
+# ---------------------------------------------------------------- what is left
+
+
+def outcome(estimator: Any, probes: Any) -> dict[str, Any]:
+    """All that can be seen of an estimator that has learned: its attributes, and what it says of the probes."""
+    names = {name for name in {*dir(type(estimator)), *vars(estimator)} if name[-1] == "_" and name[0] != "_"}
+    found = {name: _plain(getattr(estimator, name)) for name in names - NOT_COMPARED if hasattr(estimator, name)}
+    return found | predictions(estimator, probes)
+
+
+def predictions(estimator: Any, probes: Any) -> dict[str, Any]:
+    """What an estimator says of the probes, all of them at once and one by one; dicts go one by one only."""
+    sparse, batch = hasattr(probes, "tocsr"), ("decision_function", "predict")
+    if not sparse and isinstance(probes[0], dict):
+        batch = ()
+    found = {name: getattr(estimator, name)(probes) for name in batch if hasattr(estimator, name)}
+    found["predict_one"] = [estimator.predict_one(probes[i : i + 1] if sparse else probes[i]) for i in range(3)]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as they are; CSR arrays as their terms; structured arrays as lists, which have no padding."""
+    if hasattr(value, "tocsr"):
+        rows, columns = value.nonzero()
+        return [value.shape, rows.tolist(), columns.tolist(), value[rows, columns].tolist()]
+    return value.tolist() if isinstance(value, np.ndarray) and value.dtype.names else value
+
+
+def with_rows_moved(found: dict[str, Any], first: int, by: int) -> dict[str, Any]:
+    """An outcome in which the rows from number `first` on have been counted from `first` + `by`."""
+
+    def moved(row: int) -> int:
+        return row + by * (row >= first)
+
+    found = dict(found)
+    if "support_" in found:
+        found["support_"] = np.array([moved(row) for row in found["support_"].tolist()], dtype=np.int64)
+    if "mistakes_" in found:
+        found["mistakes_"] = [(round, moved(row), *rest) for round, row, *rest in found["mistakes_"]]
+    return found
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """In what two outcomes differ, bit for bit; an empty list if in nothing."""
+    names = [name for name in one.keys() | other.keys() if not _same(one.get(name), other.get(name))]
+    return [f"{name}: {_short(one.get(name))} instead of {_short(other.get(name))}" for name in sorted(names)]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    return type(one) is type(other) and bool(one == other)
+
+
+def _short(value: Any) -> str:
+    text = f"{_shape(value)}{value}"
+    return text if len(text) < 60 else text[:57] + "…"
+
+
+def _shape(value: NDArray | Any) -> str:
+    return f"{value.shape} " if isinstance(value, np.ndarray) else ""

@@ -1,0 +1,110 @@
+"""The frozen model of every online estimator predicts what the estimator does; states and pickles go on alike."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import onkel
+from onkel import registry
+from onkel.models.model import ScoreModel
+from onkel.models.state import from_state
+
+ONLINE = {entry.name: entry.task for entry in registry.estimators() if entry.online}
+rng = np.random.default_rng(0)
+X = rng.standard_normal((120, 3))
+LABELS = {"two": (X[:, 0] > 0).astype(int), "three": np.array(["b", "c", "a"])[rng.integers(0, 3, 120)]}
+
+
+def learned(name, y="two", rows=X):
+    task = ONLINE[name]
+    targets = {"classify": LABELS[y], "regress": X[:, 1], "detect": None}[task]
+    estimator = getattr(onkel, name)(random_state=0)
+    return estimator.partial_fit(rows[:90], None if targets is None else targets[:90]), targets
+
+
+@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("y", LABELS)
+@pytest.mark.parametrize("rows", [X, X.astype(np.float32), sp.csr_array(X)], ids=["float64", "float32", "csr"])
+def test_a_model_predicts_what_its_estimator_predicts(name, y, rows):
+    estimator, targets = learned(name, y, rows)
+    model = estimator.model_
+    assert isinstance(model, ScoreModel)
+    given = X if rows.dtype == np.float32 else rows  # a model of float32 rows takes others as float32, too
+    np.testing.assert_array_equal(model.predict(given), estimator.predict(given))
+    if hasattr(estimator, "decision_function"):
+        scores = estimator.decision_function(given)
+        np.testing.assert_array_equal(model.scores(given), scores.reshape(len(X), -1))
+    one = rows[:1] if sp.issparse(rows) else rows[0]
+    assert model.predict_one(one) == estimator.predict(rows[:1])[0]
+    before = model.predict(given)
+    estimator.partial_fit(-rows[90:], None if targets is None else targets[90:])  # the model does not change
+    np.testing.assert_array_equal(model.predict(given), before)
+    assert from_state(model.state()) == model
+
+
+@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("way", ["state", "pickle", "deepcopy", "resume"])
+def test_what_was_copied_goes_on_bit_for_bit(name, way):
+    estimator, targets = learned(name, "three")
+    twin = {
+        "state": lambda e: from_state(e.state()),
+        "pickle": lambda e: pickle.loads(pickle.dumps(e)),
+        "deepcopy": copy.deepcopy,
+        "resume": lambda e: type(e)().resume(e.snapshot()),
+    }[way](estimator)
+    assert twin.state() == estimator.state()
+    for each in (estimator, twin):
+        each.partial_fit(X[90:], None if targets is None else targets[90:])
+        each.learn_one(X[0], *(() if targets is None else (targets[0],)))
+    assert twin.state() == estimator.state()
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_pickle_holds_only_what_is_used(name):
+    if "budget" not in getattr(onkel, name)().get_params():
+        pytest.skip("has no budget")
+    y = None if ONLINE[name] == "detect" else [0, 1]
+    estimator = getattr(onkel, name)(gamma=1.0, budget=5000).partial_fit([[0.0] * 50, [1.0] * 50], y)
+    assert len(pickle.dumps(estimator)) < 20_000
+
+
+def test_a_stream_stopped_before_its_first_example_can_be_pickled(monkeypatch):
+    def stopped(self, *given):
+        raise KeyboardInterrupt
+
+    estimator = onkel.KernelPerceptron(gamma=1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr("onkel.learners.kernel_perceptron.KernelPerceptronLearner.learn", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            estimator.partial_fit(X, LABELS["two"])
+    twin = pickle.loads(pickle.dumps(estimator))
+    assert twin.predict_one(X[0]) is None
+    assert twin.partial_fit(X, LABELS["two"]).n_rounds_ == 120
+
+
+def test_a_class_that_was_announced_and_never_came_is_not_predicted(monkeypatch):
+    from onkel.learners import budgeted
+
+    y = np.zeros(120, dtype=int)
+    y[100:] = 1  # beyond the part that is learned
+    monkeypatch.setattr(budgeted, "CHUNK", 50)
+    estimator, learn = onkel.Forgetron(gamma=1.0), budgeted.BudgetedLearner._learn
+
+    def stopped_at_100(self, *given):
+        if self.n_seen == 100:
+            raise KeyboardInterrupt
+        return learn(self, *given)
+
+    monkeypatch.setattr(budgeted.BudgetedLearner, "_learn", stopped_at_100)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.partial_fit(X, y, classes=[0, 1])
+    monkeypatch.setattr(budgeted.BudgetedLearner, "_learn", learn)
+    for x in X[:30]:
+        estimator.learn_one(x, 0)
+    assert estimator.n_rounds_ == 130
+    assert set(estimator.predict(X)) == {0}
