@@ -10,9 +10,13 @@ PEER_TOOLS := "setuptools>=70.1"  # LIBSVM, a peer in the tests, is built from s
 # The contract of every estimator and every room, without its slow files; and the laws and twins of the kernels.
 SLOW := $(addprefix tests/contract/test_,estimators.py plot.py recipes.py river.py sklearn_suite.py)
 QUICK := $(filter-out $(SLOW),$(wildcard tests/contract/test_*.py)) tests/laws/test_kernels.py tests/reference/test_kernels.py
+SANITIZER := -C cmake.define.ONKEL_SANITIZE=ON -C cmake.build-type=Debug -C build-dir=build/sanitize
+SANITIZED := $(addprefix tests/laws/test_,online.py perceptron.py online_svc.py screening.py svm.py expand.py kernels.py) \
+  $(wildcard tests/laws/test_transactions_*.py) tests/reference/test_passes.py tests/reference/test_smo.py \
+  $(wildcard tests/contract/test_core_sizes*.py)
 OLDEST := numpy==1.26.0 scipy==1.11.2 scikit-learn==1.6.0
 
-.PHONY: demo quick test test-long check test-oldest bench format clean
+.PHONY: demo quick test test-long check test-oldest sanitize bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -39,6 +43,15 @@ check: $(VENV)/installed  ## ruff, mypy --strict, the import contract
 test-oldest:  ## all tests on the oldest supported scikit-learn, NumPy and SciPy
 	$(MAKE) test VENV=.venv-oldest PINS="$(OLDEST)"
 
+# Python itself is not instrumented, so the sanitizer's library is loaded before it, and libstdc++ with it, whose
+# exceptions it watches. A finding ends the process, hence the test; pytest must not capture the report on stderr.
+sanitize:  ## tests of learners and core with every memory access of the core checked (GCC's sanitizers; Linux)
+	$(MAKE) .venv-sanitize/installed VENV=.venv-sanitize BUILD="$(SANITIZER)"
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:malloc_context_size=8:fast_unwind_on_fatal=1 \
+	  UBSAN_OPTIONS=print_stacktrace=1:fast_unwind_on_fatal=1 \
+	  .venv-sanitize/bin/python -m pytest -p no:faulthandler --capture=sys --hypothesis-profile=few $(SANITIZED)
+
 bench: $(VENV)/installed  ## measures onkel beside its peers; prints a table, writes benchmarks/results
 	$(BIN)/python -m pip install --quiet -e ".[bench]" --no-build-isolation
 	$(BIN)/python benchmarks/products.py
@@ -51,7 +64,7 @@ format: $(VENV)/installed  ## formats the code
 	$(BIN)/ruff format .
 
 clean:  ## removes the environments and the build
-	rm -rf .venv .venv-oldest build dist
+	rm -rf .venv .venv-oldest .venv-sanitize build dist
 
 # ---- the environment
 
@@ -70,5 +83,5 @@ $(VENV)/tools:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/tools $(CORE)
-	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[plot,test]" $(PINS)
+	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[plot,test]" $(PINS) $(BUILD)
 	@touch $@
