@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from onkel._core.transaction import assign, restore
 from onkel.bounds.theorems import Certificate
 from onkel.errors import KindError
-from onkel.estimators.fitted import ScorerCache
+from onkel.estimators.fitted import Certified, ScorerCache
 from onkel.estimators.targets import Labels
 from onkel.kernels import Kernel
 from onkel.kernels.custom import Custom
@@ -131,7 +131,7 @@ def online_from_state(cls: type[Online], state: State) -> Online:
         new["kernel_"] = learner.kernel  # type: ignore[attr-defined]
     certificate = state.settings.get("certificate")
     if isinstance(certificate, Mapping):
-        new["_certified"] = certificate["about"], _certificate(certificate)
+        new["_certified"] = Certified(certificate["about"], _certificate(certificate))
     assign(estimator, **new)
     return estimator
 

@@ -30,6 +30,11 @@ class Examples(NamedTuple):
     row_ids: NDArray[np.int64]  # (n,)
     next_row_id: int  # the id of the row after all that were given, also after those of weight 0
 
+    @property
+    def learned(self) -> tuple[Rows, NDArray, NDArray[np.float64], NDArray[np.int64]]:
+        """What is learned from: rows, y, weights and row ids."""
+        return self.rows, self.y, self.weights, self.row_ids
+
 
 def examples_of(
     estimator: OnlineEstimator, checked: Checked, sample_weight: Any, first_id: int, *, balanced: bool

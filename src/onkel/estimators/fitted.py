@@ -7,7 +7,7 @@ raises AttributeError, as if it had none.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,13 @@ class ScorerCache:
 
     def __reduce__(self) -> tuple[type[ScorerCache], tuple[()]]:
         return ScorerCache, ()
+
+
+class Certified(NamedTuple):
+    """The certificate of a fit, and what must not have changed since for it to be about the estimator."""
+
+    about: object
+    certificate: Certificate
 
 
 def scorer_of(estimator: OnlineEstimator) -> Scorer:
@@ -176,16 +183,15 @@ def certificate(self: OnlineEstimator) -> Certificate:
     if isinstance(theorem, str):
         return uncertified(self._learner.n_mistakes, None, self.n_iter_, theorem)
     certified = self._certified
-    if certified is None or certified[0] != self._certified_state():
+    if certified is None or certified.about != self._certified_state():
         raise AttributeError(
             "certificate_ is there after a fit that was neither interrupted nor a warm start; the examples of "
             "online learning are not kept, so that nothing can be compared on them"
         )
-    found: Certificate = certified[1]
-    return found
+    return certified.certificate
 
 
-def certified(estimator: OnlineEstimator, examples: Examples) -> tuple[object, Certificate] | None:
+def certified(estimator: OnlineEstimator, examples: Examples) -> Certified | None:
     """The certificate of a fit, with the model as the comparator, and the state it is about; None without a theorem."""
     kernel = estimator._learner.kernel
     if kernel is None or estimator._theorem(1.0) is None:
@@ -208,4 +214,4 @@ def certified(estimator: OnlineEstimator, examples: Examples) -> tuple[object, C
         epochs=estimator.n_iter_,
         is_psd=estimator._is_psd,
     )
-    return estimator._certified_state(), found
+    return Certified(estimator._certified_state(), found)

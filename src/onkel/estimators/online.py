@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from onkel._core.transaction import assign, restore
-from onkel.bounds.theorems import Certificate, Theorem
+from onkel.bounds.theorems import Theorem
 from onkel.checks import check_integer
 from onkel.errors import InputError, KindError
 from onkel.estimators import estimator_state, fitted
@@ -64,7 +64,7 @@ class OnlineEstimator(Estimator):
     _targets: Targets
     _columns: Columns
     _scorer: fitted.ScorerCache
-    _certified: tuple[object, Certificate] | None
+    _certified: fitted.Certified | None
     _is_psd: bool | None
     _draw: float
     n_iter_: int
@@ -126,7 +126,7 @@ class OnlineEstimator(Estimator):
                 new: dict[str, Any] = {}
                 examples = self._more_examples(X, y, sample_weight, balanced=True)
                 random = check_random_state(self.random_state)
-                run: Epochs = StreamedEpochs(self._learn, lambda: self._learner, *examples[:4])
+                run: Epochs = StreamedEpochs(self._learn, lambda: self._learner, *examples.learned)
             else:
                 new, examples = self._first_examples(X, y, sample_weight)
                 random = check_random_state(self.random_state)
@@ -165,7 +165,7 @@ class OnlineEstimator(Estimator):
         if faster is not None:
             return faster
         restore(self, self._unfitted() | new | {"_learner": learner, "n_iter_": 0, "converged_": False, "_draw": 0.0})
-        return StreamedEpochs(self._learn, lambda: self._learner, *examples[:4])
+        return StreamedEpochs(self._learn, lambda: self._learner, *examples.learned)
 
     def _first_examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Examples]:
         """The attributes of a new fit, all but the learner, and its examples."""
@@ -217,7 +217,7 @@ class OnlineEstimator(Estimator):
             else:
                 examples = self._begin_stream(X, y, classes, sample_weight, names)
             if len(examples.rows):
-                self._learn(*examples[:4])
+                self._learn(*examples.learned)
             self._learner.skip_to(examples.next_row_id)
         return self
 

@@ -21,7 +21,7 @@ from onkel.errors import ParameterError
 from onkel.estimators import by_task
 from onkel.estimators.base import warn_of_conflicts
 from onkel.estimators.examples import Examples
-from onkel.estimators.fitted import scorer_of
+from onkel.estimators.fitted import Certified, scorer_of
 from onkel.estimators.online import OnlineEstimator
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, Targets
@@ -163,7 +163,7 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def _after_fit(self, run: Epochs, examples: Examples, interrupted: bool) -> None:
         assert isinstance(run, KeptScoreEpochs)
         certificate = certify_perceptron_fit(run, self.n_iter_, self._is_psd)
-        self._certified = self._certified_state(), certificate
+        self._certified = Certified(self._certified_state(), certificate)
         if self.max_iter > 1 and not self.converged_ and not interrupted:
             warn_of_conflicts(run.rows, examples.y[run.place], self._name)
 
@@ -213,12 +213,11 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def certificate_(self) -> Certificate:
         """The mistakes of the last `fit` and the theorem's bound on them; without a bound after a single epoch."""
         check_is_fitted(self, "_learner")
-        if self._certified is None or self._certified[0] != self._certified_state():
+        if self._certified is None or self._certified.about != self._certified_state():
             raise AttributeError(
                 "certificate_ is there after fit; after online learning use onkel.bounds.certificate(estimator, X, y)"
             )
-        found: Certificate = self._certified[1]
-        return found
+        return self._certified.certificate
 
     def _certified_state(self) -> object:
         return self._learner.n_mistakes
