@@ -20,6 +20,7 @@ from onkel._core.transaction import Transaction, assign
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
+from onkel.learners.learner import Floats, Ints
 from onkel.learners.ledger import Ledger
 from onkel.learners.rules import is_mistake
 from onkel.learners.support import Support, SupportSize
@@ -40,12 +41,12 @@ def decide(
     kernel: Kernel,
     x: Rows,
     y: NDArray[np.int8],
-    w: NDArray[np.float64],
+    w: Floats,
     bias: float,
-    scores: NDArray[np.float64],
-    sq_norms: NDArray[np.float64],
-    lengths: NDArray[np.float64] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    scores: Floats,
+    sq_norms: Floats,
+    lengths: Floats | None = None,
+) -> tuple[Floats, NDArray[np.intp]]:
     """The perceptron's decisions on the b rows of a chunk, one by one.
 
     Returns the steps (b, outputs), w y at a mistake of the output and else 0, and the rows on which some output made a
@@ -88,7 +89,7 @@ def decide(
         calls += 1
 
 
-def _nearest(margin: NDArray[np.float64], wrong: int) -> NDArray[np.int64]:
+def _nearest(margin: Floats, wrong: int) -> Ints:
     """The `wrong` rows that are mistakes at present, and as many of the next smallest margins as fill whole panels."""
     if wrong == 0:
         return np.empty(0, dtype=np.int64)
@@ -97,7 +98,7 @@ def _nearest(margin: NDArray[np.float64], wrong: int) -> NDArray[np.int64]:
     return near[margin[near] < np.inf]
 
 
-def _fill_rows(kernel: Kernel, x: Rows, some: NDArray[np.int64], out: NDArray) -> None:
+def _fill_rows(kernel: Kernel, x: Rows, some: Ints, out: NDArray) -> None:
     """out = k(x[some], x), for ascending `some`; the columns before some[0] are never read and may stay empty."""
     if len(x) == 1:
         out[...] = kernel._diag(x)
@@ -144,11 +145,11 @@ class KernelPerceptronLearner:
 
     # ---------------------------------------------------------------- what was learned
 
-    def averaged(self) -> NDArray[np.float64]:
+    def averaged(self) -> Floats:
         """The coefficients of the average hypothesis: a step of round r is in the hypotheses of R − r of R rounds."""
         return self.support.coef - self.support.moment / max(self.n_seen, 1)
 
-    def guess_at(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    def guess_at(self, rounds: Ints) -> Floats:
         """The coefficients (m, outputs) of the hypothesis of each output o in round rounds[o]: its updates before."""
         entries, row_ids = self.ledger.entries, self.support.row_ids
         entries = entries[entries["round"] < rounds[entries["class"]]]
@@ -158,7 +159,7 @@ class KernelPerceptronLearner:
         np.add.at(coef, (place, entries["class"]), entries["step"])
         return coef
 
-    def hypothesis(self, which: Hypothesis, draw: float = 0.0) -> NDArray[np.float64]:
+    def hypothesis(self, which: Hypothesis, draw: float = 0.0) -> Floats:
         """The coefficients (m, outputs) of a hypothesis, in the order of the support.
 
         `which` is "last", "averaged", "best" (the guess that was used longest) or "random", the guess of round
@@ -174,7 +175,7 @@ class KernelPerceptronLearner:
             return self.guess_at(np.array([self.ledger.end_of_longest(o, self.n_seen) for o in range(self.n_outputs)]))
         raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
 
-    def scores(self, rows: Rows, coef: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def scores(self, rows: Rows, coef: Floats | None = None) -> Floats:
         """The scores (n, outputs) of the current hypothesis or, if given, with other coefficients (m, outputs)."""
         coef = self.support.coef if coef is None else coef
         out = np.zeros((len(rows), self.n_outputs))
@@ -197,7 +198,7 @@ class KernelPerceptronLearner:
 
     # ---------------------------------------------------------------- changes
 
-    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: Floats) -> None:
         """Changes the number of outputs when a class appears.
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
@@ -237,13 +238,7 @@ class KernelPerceptronLearner:
 
     # ---------------------------------------------------------------- learning
 
-    def learn(
-        self,
-        rows: Rows,
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        row_ids: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
+    def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
 
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
@@ -258,7 +253,7 @@ class KernelPerceptronLearner:
             self._commit(part, steps, erred, ids, sq_norms)
         return F
 
-    def learn_one(self, row: Rows, target: NDArray[np.float64], row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs), without the overhead of chunks."""
         f = self.scores(row)
         alone = self.n_outputs == 1  # whose score is compared as a number, which is faster
@@ -275,14 +270,7 @@ class KernelPerceptronLearner:
         """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
         self.next_row_id = max(self.next_row_id, row_id)
 
-    def _commit(
-        self,
-        part: Rows,
-        steps: NDArray[np.float64],
-        erred: NDArray[np.intp],
-        row_ids: NDArray[np.int64],
-        sq_norms: NDArray[np.float64],
-    ) -> None:
+    def _commit(self, part: Rows, steps: Floats, erred: NDArray[np.intp], row_ids: Ints, sq_norms: Floats) -> None:
         """Puts what was decided on a part in place: steps (b, outputs), and the rows `erred` where any is not 0."""
         with Transaction() as change:
             if len(erred):

@@ -31,7 +31,7 @@ from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.kernel_cache import KernelRowCache
 from onkel.learners.lasvm_solution import COUNTS, KeptExamples, LasvmSolution
-from onkel.learners.learner import ONE
+from onkel.learners.learner import ONE, Floats, Ints
 from onkel.learners.ledger import Window
 from onkel.learners.slots import KeptRows
 from onkel.models.expansion import Expansion
@@ -130,12 +130,12 @@ class LasvmLearner:
         return self.solution.n_kept
 
     @property
-    def offset(self) -> NDArray[np.float64]:
+    def offset(self) -> Floats:
         """b of each output."""
-        found: NDArray[np.float64] = self.solution.outputs["offset"].copy()
+        found: Floats = self.solution.outputs["offset"].copy()
         return found
 
-    def support(self) -> tuple[Rows, NDArray[np.float64], NDArray[np.int64]]:
+    def support(self) -> tuple[Rows, Floats, Ints]:
         """The support vectors in the order of their row ids, their weights (m, outputs), and these ids; all copies."""
         kept = self.solution.kept()
         chosen = np.flatnonzero(kept.alpha.any(axis=0))
@@ -143,7 +143,7 @@ class LasvmLearner:
         rows = self.rows.as_given(kept.slots[chosen]) if len(chosen) else NO_ROWS
         return rows, np.ascontiguousarray(kept.alpha[:, chosen].T), kept.row_ids[chosen]
 
-    def scores(self, rows: Rows) -> NDArray[np.float64]:
+    def scores(self, rows: Rows) -> Floats:
         """The scores of the rows, shape (n, outputs)."""
         solution = self.solution
         out = np.tile(solution.outputs["offset"], (len(rows), 1))
@@ -156,17 +156,17 @@ class LasvmLearner:
         rows, coef, row_ids = self.support()
         return Expansion(self.kernel, rows, row_ids, coef, self.offset)
 
-    def objective(self) -> NDArray[np.float64]:
+    def objective(self) -> Floats:
         """The objective of each output: ½ αᵀKα − yᵀα."""
         return self.solution.objective()
 
-    def gap(self) -> NDArray[np.float64]:
+    def gap(self) -> Floats:
         """The duality gap of each output on the examples it keeps: a bound of its distance from the optimum."""
         return self.solution.gap()
 
     # ---------------------------------------------------------------- changes
 
-    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: Floats) -> None:
         """Changes the number of outputs when a class appears.
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
@@ -206,13 +206,7 @@ class LasvmLearner:
 
     # ---------------------------------------------------------------- learning
 
-    def learn(
-        self,
-        rows: Rows,
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        row_ids: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
+    def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
 
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
@@ -226,7 +220,7 @@ class LasvmLearner:
             start = part.stop
         return scores
 
-    def learn_one(self, row: Rows, target: NDArray[np.float64], row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
         self.learn(row, target, ONE, np.array([row_id]))
 
@@ -234,7 +228,7 @@ class LasvmLearner:
         """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
         self.solution.counters["next_row_id"] = max(self.next_row_id, row_id)
 
-    def _slots_of(self, row_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _slots_of(self, row_ids: Ints) -> Ints:
         """The slots of the rows that are kept already, from an earlier epoch; −1 for the others."""
         found = np.full(len(row_ids), -1)
         if len(self) and row_ids.min() < self.next_row_id:
@@ -256,11 +250,11 @@ class LasvmLearner:
     def _learn_part(
         self,
         x: Rows,
-        targets: NDArray[np.float64],
-        box: NDArray[np.float64],
-        row_ids: NDArray[np.int64],
-        kept_in: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
+        targets: Floats,
+        box: Floats,
+        row_ids: Ints,
+        kept_in: Ints,
+    ) -> Floats:
         """Learns from a part, with the bounds C `box` (b,) of its examples; `kept_in` (b,): their slots, or −1."""
         b = len(x)
         K_chunk = np.empty((b, b), dtype=x.dtype)

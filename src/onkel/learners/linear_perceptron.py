@@ -14,7 +14,7 @@ from onkel._core import _native
 from onkel._core.transaction import Transaction
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.learner import ONE
+from onkel.learners.learner import ONE, Floats, Ints
 from onkel.learners.ledger import Ledger
 from onkel.models.linear import LinearModel
 from onkel.models.state import State
@@ -30,8 +30,8 @@ COUNTS = np.dtype([("n_seen", np.int64), ("next_row_id", np.int64)])
 class Savepoint(NamedTuple):
     """A state of a `LinearPerceptronLearner`."""
 
-    V: NDArray[np.float64]
-    moments: NDArray[np.float64]
+    V: Floats
+    moments: Floats
     counts: NDArray[np.void]
     n_updates: int
 
@@ -82,11 +82,11 @@ class LinearPerceptronLearner:
 
     # ---------------------------------------------------------------- what was learned
 
-    def averaged(self) -> NDArray[np.float64]:
+    def averaged(self) -> Floats:
         """The average hypothesis, (outputs, features + 1): v and, in the last column, b."""
         return self.V - self.moments / max(self.n_seen, 1)
 
-    def scores(self, rows: Rows, V: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def scores(self, rows: Rows, V: Floats | None = None) -> Floats:
         """The scores (n, outputs) of the current hypothesis or, if given, of other V (outputs, features + 1)."""
         assert isinstance(rows, VectorRows)
         V = self.V if V is None else V
@@ -99,7 +99,7 @@ class LinearPerceptronLearner:
 
     # ---------------------------------------------------------------- changes
 
-    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: Floats) -> None:
         """Changes the number of outputs when a class appears.
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
@@ -135,13 +135,7 @@ class LinearPerceptronLearner:
 
     # ---------------------------------------------------------------- learning
 
-    def learn(
-        self,
-        rows: Rows,
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        row_ids: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
+    def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
 
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
@@ -164,7 +158,7 @@ class LinearPerceptronLearner:
             # fmt: on
         return F
 
-    def learn_one(self, row: Rows, target: NDArray[np.float64], row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
         self.learn(row, target, ONE, np.array([row_id]))
 
@@ -196,7 +190,7 @@ class LinearPerceptronLearner:
         return type(self).from_state, (self.state(),)
 
 
-def _wider(V: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
+def _wider(V: Floats, n_features: int) -> Floats:
     """V with more features, 0 in the new ones; its last column stays the last."""
     wide = np.zeros((len(V), n_features + 1))
     wide[:, : V.shape[1] - 1], wide[:, -1] = V[:, :-1], V[:, -1]

@@ -65,10 +65,10 @@ class Part:
 
     K: NDArray  # (b, room): kernel values with the support
     K_chunk: NDArray  # (b, b): with each other, on and below the diagonal; or (b, 1): k(x, x) only
-    Z: NDArray[np.float64]  # (b, room): their projections
-    F: NDArray[np.float64]  # (b, outputs): the score of each before it was learned
-    steps: NDArray[np.float64]  # (b, outputs): the steps, 0 where there was none
-    added: NDArray[np.int64]  # (b,): 1 where an example became a support vector
+    Z: Floats  # (b, room): their projections
+    F: Floats  # (b, outputs): the score of each before it was learned
+    steps: Floats  # (b, outputs): the steps, 0 where there was none
+    added: Ints  # (b,): 1 where an example became a support vector
 
     @classmethod
     def empty(cls, b: int, room: int, n_outputs: int, dtype: np.dtype, *, full: bool = False) -> Part:
@@ -85,8 +85,8 @@ class Part:
 class Alpha(NamedTuple):
     """Coefficients, and the state from which they were computed: they are valid while both are the learner's."""
 
-    values: NDArray[np.float64]  # (outputs, m)
-    beta: NDArray[np.float64]
+    values: Floats  # (outputs, m)
+    beta: Floats
     n_updates: int
 
 
@@ -94,8 +94,8 @@ class Savepoint(NamedTuple):
     """What `rollback` needs; L and the rows are not copied, because support vectors are only ever added."""
 
     attributes: dict[str, Any]
-    beta: NDArray[np.float64]
-    deferred: NDArray[np.float64] | None
+    beta: Floats
+    deferred: Floats | None
     record: _native.ProjectronRecord
     ledger: Window
     rows: Rows | None
@@ -131,7 +131,7 @@ class ProjectingLearner:
         self.K_S = np.zeros((0, 0)) if kernel.takes == "gram" else None
         # (2, room), if there is one output: Σ s k over the deferred steps s; and β~ or α~, which include these steps.
         # None, or Σ s k = 0 and β~ = β, while no steps are deferred.
-        self.deferred: NDArray[np.float64] | None = None
+        self.deferred: Floats | None = None
         self.projects = False  # whether the last chunk or example with an update added no support vector
         self.record = _native.ProjectronRecord()
         self.ledger = Window(window)
@@ -170,7 +170,7 @@ class ProjectingLearner:
         return self.record.size
 
     @property
-    def alpha(self) -> NDArray[np.float64]:
+    def alpha(self) -> Floats:
         """The coefficients of the support vectors, (outputs, m): the solution of Lᵀ α = β."""
         known = self._known_alpha()
         if known is not None:
@@ -183,7 +183,7 @@ class ProjectingLearner:
         self._alpha = Alpha(alpha, now["beta"], n_updates)
         return alpha
 
-    def _known_alpha(self) -> NDArray[np.float64] | None:
+    def _known_alpha(self) -> Floats | None:
         """The coefficients, if they were computed since the last update."""
         known = self._alpha
         valid = known is not None and known.beta is self.beta and known.n_updates == self.record.n_updates
@@ -208,7 +208,7 @@ class ProjectingLearner:
         fill(self.kernel, rows, rows, K)
         return float(np.abs(L @ L.T - K).max())
 
-    def scores(self, rows: Rows) -> NDArray[np.float64]:
+    def scores(self, rows: Rows) -> Floats:
         """The scores of the rows, (n, outputs).
 
         While steps are deferred, the score of a single row is approximate if its sign is certain.
@@ -238,7 +238,7 @@ class ProjectingLearner:
 
     # ---------------------------------------------------------------- changes
 
-    def change_outputs(self, output_map: NDArray[np.float64]) -> None:
+    def change_outputs(self, output_map: Floats) -> None:
         """Changes the number of outputs when a class appears.
 
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
@@ -298,9 +298,7 @@ class ProjectingLearner:
 
     # ---------------------------------------------------------------- learning
 
-    def learn(
-        self, rows: Rows, targets: NDArray[np.float64], weights: NDArray[np.float64], row_ids: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs).
 
         `targets` (n, outputs) are ±1, or NaN where an output ignores the example; `weights` (n,) > 0 the sample
@@ -308,7 +306,7 @@ class ProjectingLearner:
         """
         return in_parts(CHUNK, self._learn, rows, targets, weights, row_ids)
 
-    def learn_one(self, row: Rows, target: NDArray[np.float64], row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs), on preallocated arrays.
 
         It is projected exactly only if neither the screening nor the exact score α·k decides about it.
@@ -370,9 +368,7 @@ class ProjectingLearner:
         # fmt: on
         return self._screen
 
-    def _learn(
-        self, x: Rows, y: NDArray[np.float64], w: NDArray[np.float64], row_ids: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _learn(self, x: Rows, y: Floats, w: Floats, row_ids: Ints) -> Floats:
         """Learns from a part of a chunk: all of it, or nothing."""
         b, m = len(x), len(self)
         self.make_room(m + b)
@@ -436,7 +432,7 @@ class ProjectingLearner:
                 change.set(self, deferred=np.pad(self.deferred, more))
 
 
-def _wider(triangle: NDArray[np.float64], room: int) -> NDArray[np.float64]:
+def _wider(triangle: Floats, room: int) -> Floats:
     """An aligned copy of a lower triangle with this many rows and columns."""
     wide, old = aligned(np.zeros((room, room))), len(triangle)
     wide[:old, :old] = triangle
