@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 import onkel
 from onkel import registry
+from onkel.errors import InputError
 from onkel.models.model import ScoreModel
-from onkel.models.state import from_state
+from onkel.models.state import State, from_state
 
 ONLINE = {entry.name: entry.task for entry in registry.estimators() if entry.online}
 rng = np.random.default_rng(0)
@@ -108,3 +109,17 @@ def test_a_class_that_was_announced_and_never_came_is_not_predicted(monkeypatch)
         estimator.learn_one(x, 0)
     assert estimator.n_rounds_ == 130
     assert set(estimator.predict(X)) == {0}
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_state_whose_arrays_do_not_fit_each_other_is_refused(name):
+    estimator, _ = learned(name)
+    state = estimator.state()
+    for spoiled, array in state.arrays.items():
+        if not spoiled.startswith("learner/") or array.size == 0 or array.ndim == 0 or "record" in spoiled:
+            continue
+        arrays = dict(state.arrays) | {spoiled: array[..., :-1].copy()}
+        if array.ndim == 2 and (array.shape[1] == 1 or spoiled.endswith("data")):
+            arrays[spoiled] = array[:-1].copy()
+        with pytest.raises(InputError):
+            from_state(State(state.kind, state.version, dict(state.settings), arrays))

@@ -258,13 +258,6 @@ class GrowingRows(VectorRows):
         self._norms = np.empty(room)
         self._values = aligned_zeros((room // width, n_features, width), dtype)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_dense": len(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._dense = self._room[: state["_dense"]]
-
     def __getitem__(self, index: slice | NDArray) -> VectorRows:
         """A selection of rows; a slice that consists of whole panels shares them, so it is valid until rows change."""
         selected, width = super().__getitem__(index), self._values.shape[2]

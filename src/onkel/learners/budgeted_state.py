@@ -84,8 +84,8 @@ def state_of(learner: BudgetedLearner) -> State:
     if not _is_named(learner):
         raise KindError(
             "BudgetedLearner.state: a state names its rule and its policy, so the rule must be declared by the "
-            f"decorator onkel.learners.rules.rule, and the policy be one of onkel; got {learner.rule.name} and "
-            f"{learner.policy}."
+            f"decorator onkel.learners.rules.rule, and the name of the policy's class be its own; got "
+            f"{learner.rule.name} and {learner.policy}."
         )
     return _state(learner)
 
@@ -93,7 +93,8 @@ def state_of(learner: BudgetedLearner) -> State:
 def _is_named(learner: BudgetedLearner) -> bool:
     """Whether the rule and the policy can be found again by their names."""
     rule = rules.RULES.get(learner.rule.name)
-    return rule is not None and rule.step is learner.rule.step and type(learner.policy) in policies.NATIVE
+    policy = policies.POLICIES.get(type(learner.policy).__name__)
+    return rule is not None and rule.step is learner.rule.step and policy is type(learner.policy)
 
 
 def _state(learner: BudgetedLearner) -> State:
@@ -105,7 +106,7 @@ def _state(learner: BudgetedLearner) -> State:
         "norma": None if norma is None else dataclasses.asdict(norma),
         "first_margin": float(learner.first_margin),
         "window": learner.ledger.size,
-        "ledger_length": len(learner.ledger),
+        "ledger_total": len(learner.ledger),
     }
     arrays = {name: np.array(getattr(learner, name)[..., :size], order="C") for name in PER_SLOT}
     arrays |= {name: getattr(learner, name).copy() for name in (*PER_OUTPUT, "record")}
@@ -130,11 +131,10 @@ def _named_rule(state: State) -> Rule:
 
 
 def _named_policy(state: State) -> Policy:
-    found = {policy.__name__: policy for policy in policies.NATIVE}
     name = _setting(state, "policy", "name")
-    if name not in found:
-        raise InputError(f"the state of a learner must name a policy of {', '.join(found)}; got {name!r}.")
-    return found[name](_setting(state, "policy", "budget"))
+    if name not in policies.POLICIES:
+        raise InputError(f"the state of a learner names the policy {name!r}, which is not known; import its module.")
+    return policies.POLICIES[name](_setting(state, "policy", "budget"))
 
 
 def _setting(state: State, name: str, key: str) -> Any:
@@ -160,7 +160,7 @@ def _restored(kind: type[L], state: State, rule: Rule, policy: Policy) -> L:
     )
     vars(learner).update({name: np.array(state.array(name)) for name in ARRAYS})
     learner.K_slots = np.array(state.array("K_slots")) if "K_slots" in state.arrays else None
-    window, length = state.setting("window", int), state.setting("ledger_length", int)
+    window, length = state.setting("window", int), state.setting("ledger_total", int)
     learner.ledger = Window.of_arrays(state.arrays, "ledger/", window, length)
     learner.grown = Support.from_state(state.part("grown"))
     if len(rows):

@@ -25,6 +25,7 @@ from onkel.learners.ledger import Ledger
 from onkel.learners.rules import is_mistake
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
+from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 from onkel.models.vote import Vote, vote_weights
 
@@ -297,9 +298,11 @@ class KernelPerceptronLearner:
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        sq_norms = state.array("sq_norms").copy()
+        support = Support.from_state(state.part("support"))
+        sq_norms = np.array(state.array("sq_norms"), dtype=np.float64)
+        check_arrays(state, sq_norms=(sq_norms, support.coef.shape[1:]))
         learner = cls(state.kernel(), len(sq_norms), state.setting("bias", float))
-        learner.support, learner.sq_norms = Support.from_state(state.part("support")), sq_norms
+        learner.support, learner.sq_norms = support, sq_norms
         learner.ledger = Ledger.of_arrays(state.arrays, "ledger/")
         learner.n_seen, learner.next_row_id = state.setting("n_seen", int), state.setting("next_row_id", int)
         return learner

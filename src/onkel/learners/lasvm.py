@@ -341,7 +341,7 @@ class LasvmLearner:
             "tol": self.tol,
             "cache_bytes": self.cache.limit,
             "window": self.ledger.size,
-            "n_ledger": len(self.ledger),
+            "ledger_total": len(self.ledger),
             **self.solution.counts(),
         }
         arrays = {**kept._asdict(), "offset": self.offset, **self.ledger.arrays("ledger/")}
@@ -369,7 +369,7 @@ class LasvmLearner:
         counts = {name: state.setting(name, int) for name in COUNTS}
         learner.solution = LasvmSolution.of(kept, offset, **counts)
         learner.rows = KeptRows.of(rows, kept.slots)
-        size, count = state.setting("window", int), state.setting("n_ledger", int)
+        size, count = state.setting("window", int), state.setting("ledger_total", int)
         learner.ledger = Window.of_arrays(state.arrays, "ledger/", size=size, count=count)
         return learner
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
+from onkel.errors import InputError
 
 __all__ = ["LEDGER", "Ledger", "Window"]
 
@@ -120,8 +121,12 @@ class Ledger:
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray], prefix: str) -> Self:
         """The ledger whose `arrays` these are."""
-        entries = np.empty(len(arrays[prefix + "round"]), dtype=LEDGER)
-        for name in LEDGER.names or ():
+        names = LEDGER.names or ()
+        lengths = {np.shape(arrays.get(prefix + name, 0)) for name in names}  # () of an array that is not there
+        if len(lengths) > 1 or not all(len(shape) == 1 for shape in lengths):
+            raise InputError(f"a ledger needs vectors of one length for {', '.join(names)}; got shapes {lengths}.")
+        entries = np.empty(lengths.pop(), dtype=LEDGER)
+        for name in names:
             entries[name] = arrays[prefix + name]
         return cls()._with_entries(entries)
 

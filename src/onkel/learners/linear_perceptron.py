@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel._core.transaction import Transaction
+from onkel.errors import InputError
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.learner import ONE, Floats, Ints
 from onkel.learners.ledger import Ledger
 from onkel.models.linear import LinearModel
+from onkel.models.scorer import check_arrays
 from onkel.models.state import State
 
 __all__ = ["LinearPerceptronLearner"]
@@ -178,9 +180,12 @@ class LinearPerceptronLearner:
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        V = state.array("V").copy()
+        V, moments = (np.array(state.array(name), dtype=np.float64) for name in ("V", "moments"))
+        if V.ndim != 2 or V.shape[1] < 1:
+            raise InputError(f"the state of kind {cls.KIND!r}: 'V' must be (outputs, features + 1); got {V.shape}.")
+        check_arrays(state, moments=(moments, V.shape))
         learner = cls(V.shape[1] - 1, V.shape[0], state.setting("eta", float), state.setting("bias", bool))
-        learner.V, learner.moments = V, state.array("moments").copy()
+        learner.V, learner.moments = V, moments
         learner.counts["n_seen"] = state.setting("n_seen", int)
         learner.counts["next_row_id"] = state.setting("next_row_id", int)
         learner.ledger = Ledger.of_arrays(state.arrays, "ledger/")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "NATIVE",
+    "POLICIES",
     "RECORD",
     "Example",
     "ForgetOldest",
@@ -169,6 +170,9 @@ class Example(NamedTuple):
     w: float  # its sample weight
 
 
+POLICIES: dict[str, type[Policy]] = {}  # every policy by the name of its class, by which a state refers to it
+
+
 @dataclasses.dataclass(frozen=True)
 class Policy(ABC):
     """The base of all policies: puts examples into slots.
@@ -178,6 +182,10 @@ class Policy(ABC):
 
     budget: int | None = None
     needs_gram: ClassVar[bool] = False  # whether it reads the kernel values of the slots with each other
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        POLICIES[cls.__name__] = cls
 
     @abstractmethod
     def take(self, memory: Memory, new: Example) -> None:

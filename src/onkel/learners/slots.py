@@ -89,10 +89,6 @@ class GrowingGram(GramRows):
         change.write_rows(room, slots, np.ascontiguousarray(x.block))
         change.set(self, _room=room, block=room[:size], columns=columns, diagonal=diagonal, _kept={})
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the unused memory; the rows in use would otherwise be saved twice."""
-        return vars(self) | {"_room": self.block}
-
     def copy(self) -> GrowingGram:
         """An independent copy."""
         twin = GrowingGram(self)

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
+from onkel.errors import InputError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, Rows, joined
 from onkel.kernels.tiles import add_scores
 from onkel.kernels.vectors import GrowingRows, VectorRows
 from onkel.models.rows_state import rows_from_state, rows_state
+from onkel.models.scorer import check_arrays
 from onkel.models.state import State
 
 __all__ = ["Support", "SupportSize"]
@@ -241,10 +243,14 @@ class Support:
     def from_state(cls, state: State) -> Support:
         """The support of a state, in the same blocks, so that sums over it have the same bits."""
         state.expect("learner/support", 1)
-        coef, moment, row_ids = (state.array(name).copy() for name in ("coef", "moment", "row_ids"))
+        coef, moment = (np.array(state.array(name), dtype=np.float64) for name in ("coef", "moment"))
+        row_ids = np.array(state.array("row_ids"), dtype=np.int64)
+        if coef.ndim != 2:
+            raise InputError(f"the state of kind {state.kind!r}: 'coef' must be (vectors, outputs); got {coef.shape}.")
+        check_arrays(state, moment=(moment, coef.shape), row_ids=(row_ids, coef.shape[:1]))
         support = cls(coef.shape[1])
         support._coef, support._moment, support._row_ids, support._size = coef, moment, row_ids, len(coef)
-        for i, growing in enumerate(state.settings["growing"]):  # type: ignore[arg-type]
+        for i, growing in enumerate(state.settings.get("growing", ())):  # type: ignore[arg-type]
             block = rows_from_state(state.part(f"block {i}"))
             if growing:
                 assert isinstance(block, VectorRows)
@@ -253,4 +259,6 @@ class Support:
                     grown.append(block, change)
                 block = grown
             support.blocks.append(block)
+        if sum(map(len, support.blocks)) != len(coef):
+            raise InputError(f"the state of kind {state.kind!r} must have a row for each of its {len(coef)} vectors.")
         return support
