@@ -119,9 +119,9 @@ class Forgetron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         check_one_of(self.variant, "variant", self.POLICIES, self._name)
 
     def _check_examples(self, kernel: Kernel, rows: Rows) -> None:
-        if kernel._within_one:
+        if kernel.within_one:
             return
-        largest = float(kernel._diag(rows).max())
+        largest = float(kernel.diagonal(rows).max())
         if largest > 1 + 1e-6:
             raise ValuesError(
                 f"{self._name} needs a kernel with k(x, x) <= 1; got {largest:.6g}. "

@@ -196,7 +196,7 @@ def certified(estimator: OnlineEstimator, examples: Examples) -> Certified | Non
     kernel = estimator._learner.kernel
     if kernel is None or estimator._theorem(1.0) is None:
         return None
-    radius_sq = float(kernel._diag(examples.rows).max())
+    radius_sq = float(kernel.diagonal(examples.rows).max())
     theorem = estimator._theorem(radius_sq)
     if not isinstance(theorem, Theorem):
         return None

@@ -54,7 +54,7 @@ def one_row(x: Any, kernel: Kernel, columns: Columns, name: str) -> Rows:
         raise ValuesError(f"{name}: x must be finite; got NaN or infinity.")
     rows = VectorRows(row)
     rows._kept["is sparse"] = False
-    kernel._check_rows(rows, "x")
+    kernel.check_rows(rows, "x")
     return rows
 
 

@@ -58,13 +58,13 @@ class Constant(Kernel):
     def is_psd(self) -> bool | None:
         return self.value >= 0
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         out[...] = self.value
 
-    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         out += self.value * A.sum(axis=0)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         return np.full(len(x), self.value)
 
 
@@ -97,17 +97,17 @@ class _Several(Kernel):
     def _with_parts(self, parts: dict[str, Kernel]) -> Kernel:
         return dataclasses.replace(self, kernels=tuple({**self._parts(), **parts}.values()))
 
-    def _check_rows(self, x: Rows, name: str) -> None:
+    def check_rows(self, x: Rows, name: str) -> None:
         for kernel in self.kernels:
-            kernel._check_rows(x, name)
+            kernel.check_rows(x, name)
 
     def _combined(self, x: Rows, z: Rows, out: NDArray, combine: np.ufunc) -> None:
         """out = the kernel values of all parts, combined with a ufunc."""
         first, *others = self.kernels
-        first._gram(x, z, out)
+        first.gram(x, z, out)
         tile = np.empty(out.shape, dtype=out.dtype)
         for kernel in others:
-            kernel._gram(x, z, tile)
+            kernel.gram(x, z, tile)
             combine(out, tile, out=out)
 
 
@@ -120,15 +120,15 @@ class Sum(_Several):
     def _flat(self) -> Kernel:
         return reduce(add, self.kernels)
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self._combined(x, z, out, np.add)
 
-    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         for kernel in self.kernels:
-            kernel._add_scores(x, s, A, out)
+            kernel.add_scores(x, s, A, out)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return np.asarray(sum(k._diag(x) for k in self.kernels))
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return np.asarray(sum(k.diagonal(x) for k in self.kernels))
 
 
 class Product(_Several):
@@ -140,11 +140,11 @@ class Product(_Several):
     def _flat(self) -> Kernel:
         return reduce(multiply, self.kernels)
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self._combined(x, z, out, np.multiply)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return np.asarray(math.prod(k._diag(x) for k in self.kernels))
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return np.asarray(math.prod(k.diagonal(x) for k in self.kernels))
 
 
 def add(left: Kernel, right: Kernel) -> Kernel:
@@ -199,8 +199,8 @@ class OneKernel(Kernel):
     def _parts(self) -> dict[str, Kernel]:
         return {"kernel": self.kernel}
 
-    def _check_rows(self, x: Rows, name: str) -> None:
-        self.kernel._check_rows(x, name)
+    def check_rows(self, x: Rows, name: str) -> None:
+        self.kernel.check_rows(x, name)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -227,15 +227,15 @@ class Multiple(OneKernel):
             return True
         return False if self.kernel.is_psd is True else None
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel._gram(x, z, out)
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel.gram(x, z, out)
         np.multiply(out, out.dtype.type(self.factor), out=out)
 
-    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        self.kernel._add_scores(x, s, self.factor * A, out)
+    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        self.kernel.add_scores(x, s, self.factor * A, out)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return self.factor * self.kernel._diag(x)
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return self.factor * self.kernel.diagonal(x)
 
 
 def multiple(factor: float, kernel: Kernel) -> Kernel:
@@ -264,12 +264,12 @@ class Power(OneKernel):
     def __repr__(self) -> str:
         return f"{wrapped(self.kernel)} ** {self.exponent}"
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel._gram(x, z, out)
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel.gram(x, z, out)
         np.power(out, self.exponent, out=out)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return self.kernel._diag(x) ** self.exponent
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return self.kernel.diagonal(x) ** self.exponent
 
 
 def _exponent(value: Any) -> int:
@@ -292,14 +292,14 @@ class Exp(OneKernel):
     def __repr__(self) -> str:
         return f"{wrapped(self.kernel)}.exp()"
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel._gram(x, z, out)
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel.gram(x, z, out)
         with np.errstate(over="ignore", under="ignore"):
             np.exp(out, out=out)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         with np.errstate(over="ignore", under="ignore"):
-            return np.exp(self.kernel._diag(x))
+            return np.exp(self.kernel.diagonal(x))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -321,7 +321,7 @@ class Normalized(OneKernel):
         """1 / √k(x, x) of each row, or 0 if k(x, x) is 0."""
 
         def scale() -> NDArray[np.float64]:
-            diagonal = self.kernel._diag(x)
+            diagonal = self.kernel.diagonal(x)
             if diagonal.min() < 0:
                 raise GramError(
                     f"normalized() needs k(x, x) >= 0, a squared length; {self.kernel!r} gives {diagonal.min():.3g}. "
@@ -331,25 +331,25 @@ class Normalized(OneKernel):
 
         return x.keep((self, "scale"), scale)
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         if isinstance(self.kernel, Exp):
             log = self.kernel.kernel
-            log._gram(x, z, out)
-            out -= np.add.outer(0.5 * log._diag(x), 0.5 * log._diag(z)).astype(out.dtype, copy=False)
+            log.gram(x, z, out)
+            out -= np.add.outer(0.5 * log.diagonal(x), 0.5 * log.diagonal(z)).astype(out.dtype, copy=False)
             with np.errstate(under="ignore"):
                 np.exp(out, out=out)
         else:
-            self.kernel._gram(x, z, out)
+            self.kernel.gram(x, z, out)
             scale_gram(out, self._scale(x), self._scale(z))
 
-    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if isinstance(self.kernel, Exp):
-            super()._add_scores(x, s, A, out)
+            super().add_scores(x, s, A, out)
         else:
             add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return np.sign(self.kernel._diag(x))
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return np.sign(self.kernel.diagonal(x))
 
 
 def scale_gram(out: NDArray, scale_x: NDArray[np.float64], scale_z: NDArray[np.float64]) -> None:
@@ -368,7 +368,7 @@ def add_scaled_scores(
 ) -> None:
     """out += diag(scale_x) k(x, s) diag(scale_s) A."""
     inner = np.zeros_like(out)
-    kernel._add_scores(x, s, np.ascontiguousarray(scale_s[:, None] * A), inner)
+    kernel.add_scores(x, s, np.ascontiguousarray(scale_s[:, None] * A), inner)
     inner *= scale_x[:, None]
     out += inner
 
@@ -381,17 +381,17 @@ class OnOtherRows(OneKernel):
         """The rows that `kernel` is applied to; subclasses implement it and cache the result with x."""
         raise TypeError
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel._gram(self._mapped(x), self._mapped(z), out)
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel.gram(self._mapped(x), self._mapped(z), out)
 
-    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        self.kernel._add_scores(self._mapped(x), self._mapped(s), A, out)
+    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        self.kernel.add_scores(self._mapped(x), self._mapped(s), A, out)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
-        return self.kernel._diag(self._mapped(x))
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return self.kernel.diagonal(self._mapped(x))
 
-    def _check_rows(self, x: Rows, name: str) -> None:
-        self.kernel._check_rows(self._mapped(x), name)
+    def check_rows(self, x: Rows, name: str) -> None:
+        self.kernel.check_rows(self._mapped(x), name)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

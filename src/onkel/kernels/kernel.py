@@ -7,30 +7,30 @@ writes the kernel as JSON; it follows the types of the fields (`onkel.kernels.co
 define it.
 
 The rest of the library uses the nine members below. Their arguments x, z and s are checked input
-(`onkel.kernels.rows.Rows`), so that only `_check_rows` validates them. A new kernel must implement the first two; the
+(`onkel.kernels.rows.Rows`), so that only `check_rows` validates them. A new kernel must implement the first two; the
 others have defaults:
 
-    _gram(x, z, out)             out[i, j] = k(xᵢ, zⱼ). `out` has shape (len(x), len(z)) and may be a strided view.
-    _diag(x)                     k(xᵢ, xᵢ), shape (n,), float64. The array may be shared: callers do not write to it.
+    gram(x, z, out)              out[i, j] = k(xᵢ, zⱼ). `out` has shape (len(x), len(z)) and may be a strided view.
+    diagonal(x)                  k(xᵢ, xᵢ), shape (n,), float64. The array may be shared: callers do not write to it.
 
-    _gram_one(x, z, out)         k(x, z) of a single row x, written to the first len(z) entries of `out`, which may
-                                 have more columns. Default: `_gram`.
-    _gram_below(x, out)          k(x, x) on and below the diagonal; the entries above it are unspecified.
-                                 Default: `_gram`, which fills the whole block.
-    _add_scores(x, s, A, out)    out += k(x, s) @ A. Default: `_gram` for one tile of rows after the other, so that
+    gram_one(x, z, out)          k(x, z) of a single row x, written to the first len(z) entries of `out`, which may
+                                 have more columns. Default: `gram`.
+    gram_below(x, out)           k(x, x) on and below the diagonal; the entries above it are unspecified.
+                                 Default: `gram`, which fills the whole block.
+    add_scores(x, s, A, out)     out += k(x, s) @ A. Default: `gram` for one tile of rows after the other, so that
                                  only one tile of kernel values is in memory.
-    _add_scores_keeping(x, s, A, out, values)
-                                 The same, and values = k(x, s). Default: `_gram`, then a matrix product.
-    _within_one                  Property: True if the form of the kernel guarantees k(x, x) ≤ 1. Default: False.
-    _cost(x)                     Estimated multiply-adds per kernel value, from which a learner decides whether to
+    add_scores_keeping(x, s, A, out, values)
+                                 The same, and values = k(x, s). Default: `gram`, then a matrix product.
+    within_one                   Property: True if the form of the kernel guarantees k(x, x) ≤ 1. Default: False.
+    cost(x)                      Estimated multiply-adds per kernel value, from which a learner decides whether to
                                  cache kernel values. Default: inf, as for every kernel that is computed in Python.
-    _check_rows(x, name)         Raises an error for rows outside the kernel's domain. Default: all rows are valid.
+    check_rows(x, name)          Raises an error for rows outside the kernel's domain. Default: all rows are valid.
 
-`onkel.kernels.tiles` calls `_gram`, `_gram_below`, `_add_scores`, `_add_scores_keeping` and `_check_rows`; the learners
-and estimators call `_gram_one`, `_add_scores` (for few rows), `_diag`, `_within_one`, `_cost` and `_check_rows`.
-Kernels that are linear in the values of their parts (sums, multiples) override `_add_scores`, which saves them from
+`onkel.kernels.tiles` calls `gram`, `gram_below`, `add_scores`, `add_scores_keeping` and `check_rows`; the learners
+and estimators call `gram_one`, `add_scores` (for few rows), `diagonal`, `within_one`, `cost` and `check_rows`.
+Kernels that are linear in the values of their parts (sums, multiples) override `add_scores`, which saves them from
 storing kernel values. A kernel that the compiled core can compute derives from `onkel.kernels.product.VectorKernel`: it
-defines `_diag` and `_form`, its formula in the terms of the core, and inherits `_cost` and the five methods that
+defines `diagonal` and `_form`, its formula in the terms of the core, and inherits `cost` and the five methods that
 compute Gram matrices and scores.
 """
 
@@ -55,7 +55,7 @@ __all__ = ["Kernel", "Takes"]
 
 Takes = Literal["vectors", "objects", "gram", "anything"]
 
-# Kernel values of a tile in the default `_add_scores`: 1 MB of float64, so that a tile stays in cache.
+# Kernel values of a tile in the default `add_scores`: 1 MB of float64, so that a tile stays in cache.
 TILE_VALUES = 1 << 17
 
 
@@ -89,7 +89,7 @@ class Kernel(ABC):
         from onkel.kernels.tiles import prepare
 
         rows = prepare(self, X, itself=True)
-        return self._diag(rows).astype(rows.dtype)  # a copy, because the array of _diag may be shared
+        return self.diagonal(rows).astype(rows.dtype)  # a copy, because the array of diagonal may be shared
 
     @property
     @abstractmethod
@@ -99,48 +99,48 @@ class Kernel(ABC):
     # ---- called by the rest of the library, on checked input (see the table above)
 
     @abstractmethod
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         """out[i, j] = k(xᵢ, zⱼ)."""
 
-    def _gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
         """out[0, :len(z)] = k(x, z) for a single row x. `out` (1, capacity) may be wider; its rest is unspecified."""
-        self._gram(x, z, out[:, : len(z)])
+        self.gram(x, z, out[:, : len(z)])
 
-    def _gram_below(self, x: Rows, out: NDArray) -> None:
+    def gram_below(self, x: Rows, out: NDArray) -> None:
         """out = k(x, x) on and below the diagonal; the entries above it are unspecified."""
-        self._gram(x, x, out)
+        self.gram(x, x, out)
 
     @abstractmethod
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         """k(xᵢ, xᵢ), shape (n,); callers do not write to it."""
 
-    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """out += k(x, s) @ A, tile by tile."""
         step = max(1, TILE_VALUES // max(1, len(s)))
         tile = np.empty((min(step, len(x)), len(s)), dtype=x.dtype)
         for start in range(0, len(x), step):
             part = x[start : start + step] if step < len(x) else x
             values = tile[: len(part)]
-            self._gram(part, s, values)
+            self.gram(part, s, values)
             out[start : start + step] += values.astype(np.float64, copy=False) @ A
 
-    def _add_scores_keeping(
+    def add_scores_keeping(
         self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64], values: NDArray
     ) -> None:
         """out += k(x, s) @ A and values = k(x, s); the columns of `values` are contiguous."""
-        self._gram(x, s, values)
+        self.gram(x, s, values)
         out += values.astype(np.float64, copy=False) @ A
 
     @property
-    def _within_one(self) -> bool:
+    def within_one(self) -> bool:
         """Whether the form of the kernel guarantees k(x, x) ≤ 1 for every x."""
         return False
 
-    def _cost(self, x: Rows) -> float:
+    def cost(self, x: Rows) -> float:
         """Estimated multiply-adds per kernel value on these rows; inf if values are computed in Python."""
         return math.inf
 
-    def _check_rows(self, x: Rows, name: str) -> None:
+    def check_rows(self, x: Rows, name: str) -> None:
         """Raises an error for rows outside the kernel's domain; `name` is the argument's name in the message."""
 
     # ---- parameters: the methods that scikit-learn uses

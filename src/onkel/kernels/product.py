@@ -123,8 +123,8 @@ def _right(form: Form, z: VectorRows, for_sparse: bool) -> _native.Right32:
 class VectorKernel(Kernel):
     """Base class of the kernels that the compiled core computes.
 
-    A subclass defines `_form` and `_diag`. If the core has no map for its parameters, `_fused` is False: the form then
-    gives plain inner products or distances, and `_finish` maps a tile of them to kernel values with NumPy.
+    A subclass defines `_form` and `diagonal`. If the core has no map for its parameters, `_fused` is False: the form
+    then gives plain inner products or distances, and `_finish` maps a tile of them to kernel values with NumPy.
     """
 
     @functools.cached_property
@@ -140,41 +140,41 @@ class VectorKernel(Kernel):
         """Whether the core computes the kernel values completely."""
         return True
 
-    def _cost(self, x: Rows) -> float:
+    def cost(self, x: Rows) -> float:
         assert isinstance(x, VectorRows)
         return x.work() if self._fused else math.inf
 
-    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         assert isinstance(z, VectorRows)
         product(self._form, x, z, gram=out)
         if not self._fused:
             self._finish(out)
 
-    def _gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         right = z._kept.get((self._form, False)) if self._fused and not x.is_sparse() else None
         if right is None:
-            super()._gram_one(x, z, out)  # packs z and caches it for the next call
+            super().gram_one(x, z, out)  # packs z and caches it for the next call
         else:
             right.values(x.dense(), out)
 
-    def _gram_below(self, x: Rows, out: NDArray) -> None:
+    def gram_below(self, x: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         if self._fused:
             product(self._form, x, x, gram=out, below=True)
         else:
-            super()._gram_below(x, out)
+            super().gram_below(x, out)
 
-    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         assert isinstance(x, VectorRows)
         assert isinstance(s, VectorRows)
         if self._fused:
             product(self._form, x, s, A=A, scores=out)
         else:
-            super()._add_scores(x, s, A, out)
+            super().add_scores(x, s, A, out)
 
-    def _add_scores_keeping(
+    def add_scores_keeping(
         self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64], values: NDArray
     ) -> None:
         assert isinstance(x, VectorRows)
@@ -182,4 +182,4 @@ class VectorKernel(Kernel):
         if self._fused:
             product(self._form, x, s, A=A, scores=out, gram=values)
         else:
-            super()._add_scores_keeping(x, s, A, out, values)
+            super().add_scores_keeping(x, s, A, out, values)

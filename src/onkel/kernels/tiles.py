@@ -67,7 +67,7 @@ def prepare(kernel: Kernel, X: Any, *, name: str = "X", itself: bool = False) ->
             return GramRows(block, np.arange(len(block)), block.diagonal())
         return GramRows(np.asarray(check_matrix(X, name=name, who=who, sparse=False)), None, None)
     rows = VectorRows(check_matrix(X, name=name, who=who))
-    kernel._check_rows(rows, name)
+    kernel.check_rows(rows, name)
     return rows
 
 
@@ -185,13 +185,13 @@ def fill(kernel: Kernel, x: Rows, z: Rows, out: NDArray, *, kept: bool = True) -
     """out = k(x, z) for checked rows. `out` may be strided; with `kept`, blocks of z are cached with its rows."""
     for block, right in _blocks(z, kept):
         for slab, left in _slabs(x, len(right), most=max(1, GRAM_VALUES // len(right))):
-            kernel._gram(left, right, out[slab, block])
+            kernel.gram(left, right, out[slab, block])
 
 
 def fill_below(kernel: Kernel, x: Rows, out: NDArray) -> None:
     """out = k(x, x) on and below the diagonal for checked rows; the entries above it are unspecified."""
     if _is_quick(x, len(x)) and len(x) * row_bytes(x) <= BLOCK_BYTES:
-        kernel._gram_below(x, out)
+        kernel.gram_below(x, out)
     else:
         fill(kernel, x, x, out)
 
@@ -217,9 +217,9 @@ def add_scores(
         most = None if values is None else max(1, GRAM_VALUES // len(right))
         for slab, left in _slabs(x, len(right), most=most, tile=tile[0]):
             if values is None:
-                kernel._add_scores(left, right, A[block], out[slab])
+                kernel.add_scores(left, right, A[block], out[slab])
             else:
-                kernel._add_scores_keeping(left, right, A[block], out[slab], values[slab, block])
+                kernel.add_scores_keeping(left, right, A[block], out[slab], values[slab, block])
 
 
 def expand(

@@ -45,9 +45,9 @@ ONE.flags.writeable = False
 class _Stationary(VectorKernel):
     """A positive semi-definite kernel with k(x, x) = 1 for every x."""
 
-    _within_one = True
+    within_one = True
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         return ONE if len(x) == 1 else np.ones(len(x))
 
     @property
@@ -81,7 +81,7 @@ class Linear(VectorKernel):
     def _form(self) -> Form:
         return Form(Op.DOT, Map.IDENTITY)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return x.squared_norms()
 
@@ -134,7 +134,7 @@ class Polynomial(VectorKernel):
     def _finish(self, values: NDArray) -> None:
         np.power(values, self.degree, out=values)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return (self.gamma * x.squared_norms() + self.coef0) ** self.degree
 
@@ -169,7 +169,7 @@ class Sigmoid(VectorKernel):
     def _form(self) -> Form:
         return Form(Op.DOT, Map.TANH, (self.gamma, self.coef0))
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return np.tanh(self.gamma * x.squared_norms() + self.coef0)
 
@@ -191,7 +191,7 @@ class Cosine(VectorKernel):
     def _form(self) -> Form:
         return Form(Op.COSINE, Map.IDENTITY)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return (x.squared_norms() > 0).astype(np.float64)
 
@@ -381,7 +381,7 @@ class Chi2(_Stationary):
     def _form(self) -> Form:
         return Form(Op.CHI2, Map.EXPONENTIAL, (self.gamma,))
 
-    def _check_rows(self, x: Rows, name: str) -> None:
+    def check_rows(self, x: Rows, name: str) -> None:
         _refuse_negative(self, x, name)
 
 
@@ -402,9 +402,9 @@ class HistogramIntersection(VectorKernel):
     def _form(self) -> Form:
         return Form(Op.MIN, Map.IDENTITY)
 
-    def _diag(self, x: Rows) -> NDArray[np.float64]:
+    def diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return np.asarray(x.matrix.sum(axis=1, dtype=np.float64)).ravel()
 
-    def _check_rows(self, x: Rows, name: str) -> None:
+    def check_rows(self, x: Rows, name: str) -> None:
         _refuse_negative(self, x, name)

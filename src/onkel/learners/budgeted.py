@@ -165,7 +165,7 @@ class BudgetedLearner:
             out *= self.record["spread"]
         elif size:
             assert self.slots.rows is not None
-            self.kernel._add_scores(rows, self.slots.rows, np.ascontiguousarray(self.coef[:, :size].T), out)
+            self.kernel.add_scores(rows, self.slots.rows, np.ascontiguousarray(self.coef[:, :size].T), out)
         out *= self.record["scale"]
         out += self.offset
         return out
@@ -262,9 +262,9 @@ class BudgetedLearner:
             one = self._one = self._bound(row)
         if one is not None:
             assert isinstance(row, VectorRows)
-            self.kernel._gram_one(row, one.rows, one.K)
+            self.kernel.gram_one(row, one.rows, one.K)
             longer = one.rows.with_next() if len(one.rows) < one.K.shape[1] else None
-            if one.native.learn(row.dense(), target, self.kernel._diag(row)[0], row_id, longer):
+            if one.native.learn(row.dense(), target, self.kernel.diagonal(row)[0], row_id, longer):
                 return
         self._learn(row, target, ONE, np.array([row_id]))
 
@@ -283,7 +283,7 @@ class BudgetedLearner:
         if self.policy.needs_gram and self.K_slots is None:
             self.K_slots = self._gram_of_slots(None, self.coef.shape[1], rows.dtype)
         K = np.empty((1, self.coef.shape[1]), dtype=rows.dtype)
-        self.kernel._gram_one(row, rows, K)  # caches right-hand sides, which the core can update
+        self.kernel.gram_one(row, rows, K)  # caches right-hand sides, which the core can update
         # fmt: off
         return One(rows, K, _native.budget_one(
             self._settings, K, self.K_slots, self.coef, self.k_ss, self.sq_norms, self.margin, self.offset,
@@ -297,7 +297,7 @@ class BudgetedLearner:
         b, size, budget, base = len(rows), self.size, self.policy.budget, None
         K_chunk = np.empty((b, b), dtype=rows.dtype)
         if b == 1:
-            K_chunk[0, 0] = self.kernel._diag(rows)[0]
+            K_chunk[0, 0] = self.kernel.diagonal(rows)[0]
         else:
             fill_below(self.kernel, rows, K_chunk)
         K_slots, cap = None, b

@@ -102,7 +102,7 @@ def _nearest(margin: Floats, wrong: int) -> Ints:
 def _fill_rows(kernel: Kernel, x: Rows, some: Ints, out: NDArray) -> None:
     """out = k(x[some], x), for ascending `some`; the columns before some[0] are never read and may stay empty."""
     if len(x) == 1:
-        out[...] = kernel._diag(x)
+        out[...] = kernel.diagonal(x)
     elif len(some) == len(x):
         fill(kernel, x, x, out)
     else:
@@ -263,7 +263,7 @@ class KernelPerceptronLearner:
             assign(self, n_seen=self.n_seen + 1, next_row_id=max(self.next_row_id, row_id + 1))
             return
         steps = np.where(erred, target, 0.0)
-        length = float(self.kernel._diag(row)[0]) + self.bias
+        length = float(self.kernel.diagonal(row)[0]) + self.bias
         sq_norms = self.sq_norms + (2 * steps * f + steps * steps * length)[0]
         self._commit(row, steps, np.zeros(1, dtype=np.intp), np.array([row_id]), sq_norms)
 

@@ -219,14 +219,14 @@ class ProjectingLearner:
             support = self.slots.rows
             assert support is not None
             values = np.empty((1, len(support)), dtype=rows.dtype)
-            self.kernel._gram_one(rows, support, values)
-            score = screen.score(values, float(self.kernel._diag(rows)[0]))
+            self.kernel.gram_one(rows, support, values)
+            score = screen.score(values, float(self.kernel.diagonal(rows)[0]))
             if not math.isnan(score):
                 out[0, 0] = score
                 return out
         alpha = self.alpha
         if alpha.shape[1]:
-            self.kernel._add_scores(rows, self._support_rows(alpha.shape[1]), np.ascontiguousarray(alpha.T), out)
+            self.kernel.add_scores(rows, self._support_rows(alpha.shape[1]), np.ascontiguousarray(alpha.T), out)
         return out
 
     def scorer(self) -> Expansion:
@@ -318,8 +318,8 @@ class ProjectingLearner:
         assert part is not None
         if m:
             assert self.slots.rows is not None
-            self.kernel._gram_one(row, self.slots.rows, part.K)
-        kxx = float(self.kernel._diag(row)[0])
+            self.kernel.gram_one(row, self.slots.rows, part.K)
+        kxx = float(self.kernel.diagonal(row)[0])
         if screen is not None:
             decide = screen.by_projection if self.aggressive else screen.by_coefficients
             outcome = decide(kxx, target, row_id)
@@ -375,7 +375,7 @@ class ProjectingLearner:
         full = self.budget is not None and m >= self.budget
         part = Part.empty(b, len(self.L), self.n_outputs, x.dtype, full=full)
         if full:
-            part.K_chunk[:, 0] = self.kernel._diag(x)
+            part.K_chunk[:, 0] = self.kernel.diagonal(x)
         else:
             fill_below(self.kernel, x, part.K_chunk)
         if m:  # solves Z Lᵀ = K for all rows at once

@@ -149,7 +149,7 @@ class Support:
         for block in self.blocks:
             part = coef[start : start + len(block)]
             if len(x) == 1:  # small enough to need no tiles
-                kernel._add_scores(x, block, part, out)
+                kernel.add_scores(x, block, part, out)
             else:
                 add_scores(kernel, x, block, part, out)
             start += len(block)
