@@ -154,7 +154,7 @@ template <class T> struct BudgetOne {
       check.that(view.data() == room.data(), "longer must be a part of room");
     }
     bool can = *ledger_count.data() >= 0 && *ledger_count.data() + arrays.c() <= int64_t(ledger_room.shape(0));
-    each_kept([&](nb::handle value) { can &= can_replace_in_right<T>(value, next - 1); });
+    each_kept([&](nb::handle value) { can &= can_replace_in_right<T>(value, next - 1, int64_t(room.shape(1))); });
     return can;
   }
   template <class Do> void each_kept(Do what) const {  // runs no Python code

@@ -126,14 +126,11 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
           },
           "x"_a.noconvert(), "out"_a.noconvert())
       .def(
-          "replace",
-          [](Right<T>& right, int64_t place, In2<T> x) {
-            const Check check{"Right.replace"};
-            check.index("place", place, right.job.panels.m);
-            check.shape("x", x, 1, right.job.panels.depth);
-            if (right.aux) right.aux->data()[place] = onkel::row_aux(right.job.op, x.data(), int64_t(x.shape(1)));
+          "can_replace",
+          [](nb::handle self, int64_t place) {
+            return can_replace_in_right<T>(self, place, nb::inst_ptr<Right<T>>(self)->job.panels.depth);
           },
-          "place"_a, "x"_a.noconvert());
+          "place"_a);
   m.def(
       "right",
       [](int op, int map, const std::vector<double>& params, In3<T> panels, int64_t columns,
@@ -196,20 +193,6 @@ template <class T> void bind_rows(nb::module_& m) {
         onkel::pack_dense(S.data(), int64_t(S.shape(0)), int64_t(S.shape(1)), panels.data());
       },
       "S"_a.noconvert(), "panels"_a.noconvert());
-  m.def(
-      "place_row",
-      [](In2<T> x, int64_t place, Out2<T> rows, Out1<double> norms, Out3<T> panels) {
-        const int64_t d = int64_t(x.shape(1)), room = int64_t(rows.shape(0));
-        const Check check{"place_row"};
-        check.index("place", place, room);
-        check.shape("x", x, 1, kAny);
-        check.shape("rows", rows, kAny, d);
-        check.shape("norms", norms, room);
-        check_panels<T>(check, panels, room, d);
-        norms.data()[place] = onkel::squared_norm(x.data(), nullptr, d);
-        onkel::place_row(x.data(), d, place, rows.data(), panels.data());
-      },
-      "x"_a.noconvert(), "place"_a, "rows"_a.noconvert(), "norms"_a.noconvert(), "panels"_a.noconvert());
   m.def(
       "pack_csr",
       [](Indptr indptr, Indices indices, In1<T> data, std::optional<Indices> slots, Out3<T> panels) {
@@ -313,18 +296,19 @@ template <class T, class Apply> void bind_map(nb::module_& m, Apply apply) {
 
 }  // namespace
 
-template <class T> bool can_replace_in_right(nb::handle object, int64_t place) {
+template <class T> bool can_replace_in_right(nb::handle object, int64_t place, int64_t d) {
   if (!nb::isinstance<Right<T>>(object)) return false;
   const auto& right = *nb::inst_ptr<Right<T>>(object);
-  return place <= right.job.panels.m && place < int64_t(right.panels.shape(0)) * onkel::kPanel<T>;
+  return !right.slots && d == right.job.panels.depth && place >= 0 && place <= right.job.panels.m &&
+         place < int64_t(right.panels.shape(0)) * onkel::kPanel<T>;
 }
 template <class T> void replace_in_right(nb::handle object, int64_t place, const T* x, int64_t d) {
   auto& right = *nb::inst_ptr<Right<T>>(object);
   if (right.aux) right.aux->data()[place] = onkel::row_aux(right.job.op, x, d);
   if (place == right.job.panels.m) right.job.panels.m += 1;
 }
-template bool can_replace_in_right<float>(nb::handle, int64_t);
-template bool can_replace_in_right<double>(nb::handle, int64_t);
+template bool can_replace_in_right<float>(nb::handle, int64_t, int64_t);
+template bool can_replace_in_right<double>(nb::handle, int64_t, int64_t);
 template void replace_in_right<float>(nb::handle, int64_t, const float*, int64_t);
 template void replace_in_right<double>(nb::handle, int64_t, const double*, int64_t);
 

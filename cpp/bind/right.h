@@ -5,9 +5,9 @@
 
 namespace onkel { namespace bind {
 
-// Whether an object is such a right-hand side, of values of type T, whose row `place` can be written: one of its rows, or
-// the next one if its last panel is not full yet.
-template <class T> bool can_replace_in_right(nb::handle object, int64_t place);
+// Whether an object is such a right-hand side, of values of type T and with d features, whose row `place` can be written:
+// one of its rows, or the next one if its last panel is not full yet.
+template <class T> bool can_replace_in_right(nb::handle object, int64_t place, int64_t d);
 
 // Updates it after x (d) was written to row `place` of its panels.
 template <class T> void replace_in_right(nb::handle right, int64_t place, const T* x, int64_t d);

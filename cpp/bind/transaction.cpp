@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bind/arrays.h"
+#include "bind/right.h"
 #include "product/pack.h"
 
 namespace onkel { namespace bind {
@@ -30,6 +31,14 @@ struct Pack {
   const void* rows;
   const int64_t* places;
   int64_t count, d;
+  bool is_float;
+};
+
+// A row of a packed right-hand side (bind/right.h), which follows what is written into its panels.
+struct Replace {
+  nb::handle right;
+  const void* x;
+  int64_t place, d;
   bool is_float;
 };
 
@@ -69,6 +78,18 @@ Pack checked_pack(const nb::tuple& write) {
   return {panels.data(), rows.data(), places.data(), int64_t(rows.shape(0)), int64_t(rows.shape(1)), is_float};
 }
 
+Replace checked_replace(const nb::tuple& write) {
+  const nb::handle right = write[0];
+  const auto place = nb::cast<int64_t>(write[1], false);
+  const auto x = nb::cast<Source>(write[2], false);
+  const bool is_float = x.dtype() == nb::dtype<float>(), is_row = x.ndim() == 2 && x.shape(0) == 1;
+  const int64_t d = is_row ? int64_t(x.shape(1)) : -1;
+  if ((!is_float && x.dtype() != nb::dtype<double>()) ||
+      !(is_float ? can_replace_in_right<float>(right, place, d) : can_replace_in_right<double>(right, place, d)))
+    throw std::invalid_argument("commit: a right-hand side must have the dtype and the features of the row, and its place.");
+  return {right, x.data(), place, d, is_float};
+}
+
 void apply(const Copy& copy) {
   for (size_t i = 0; i < copy.count; ++i)
     std::memcpy(copy.to + size_t(copy.places[i]) * copy.bytes, copy.from + i * copy.bytes, copy.bytes);
@@ -91,6 +112,13 @@ template <class T> void apply_pack(const Pack& pack) {
   }
 }
 
+void apply(const Replace& replace) {
+  if (replace.is_float)
+    replace_in_right(replace.right, replace.place, static_cast<const float*>(replace.x), replace.d);
+  else
+    replace_in_right(replace.right, replace.place, static_cast<const double*>(replace.x), replace.d);
+}
+
 // The values that the changes of attributes replace.
 nb::list values_of(const nb::list& attributes) {
   nb::list kept;
@@ -105,11 +133,13 @@ nb::list values_of(const nb::list& attributes) {
 void bind_transaction(nb::module_& m) {
   m.def(
       "commit",
-      [](const nb::list& attributes, const nb::list& copies, const nb::list& packs) {
+      [](const nb::list& attributes, const nb::list& copies, const nb::list& packs, const nb::list& rights) {
         std::vector<Copy> to_copy;
         std::vector<Pack> to_pack;
+        std::vector<Replace> to_replace;
         for (nb::handle write : copies) to_copy.push_back(checked_copy(nb::cast<nb::tuple>(write)));
         for (nb::handle write : packs) to_pack.push_back(checked_pack(nb::cast<nb::tuple>(write)));
+        for (nb::handle write : rights) to_replace.push_back(checked_replace(nb::cast<nb::tuple>(write)));
         for (nb::handle change : attributes) {
           const auto pair = nb::cast<nb::tuple>(change);
           if (!PyDict_CheckExact(pair[0].ptr()) || !PyDict_CheckExact(pair[1].ptr()))
@@ -118,11 +148,12 @@ void bind_transaction(nb::module_& m) {
         const nb::list kept = values_of(attributes);
         for (const Copy& copy : to_copy) apply(copy);
         for (const Pack& pack : to_pack) pack.is_float ? apply_pack<float>(pack) : apply_pack<double>(pack);
+        for (const Replace& replace : to_replace) apply(replace);
         for (nb::handle change : attributes)
           if (PyDict_Update(PyTuple_GET_ITEM(change.ptr(), 0), PyTuple_GET_ITEM(change.ptr(), 1)) != 0)
             throw nb::python_error();
       },
-      "attributes"_a, "copies"_a, "packs"_a);
+      "attributes"_a, "copies"_a, "packs"_a, "rights"_a);
   m.def(
       "replace_all",  // the contents of a dict by those of another
       [](const nb::dict& target, const nb::dict& source) {

@@ -140,11 +140,6 @@ CALLS: dict[str, Call] = {
         lambda t: {**csr(points(t)), "d": D, **results(t)},
     ),
     "Right.values": (method("values"), lambda t: {"x": points(t, 1), "out": np.empty((1, M), dtype=t)}),
-    "Right.replace": (method("replace"), lambda t: {"place": M - 1, "x": points(t, 1)}),
-    "place_row": (
-        function("place_row"),
-        lambda t: {"x": points(t, 1), "place": M - 1, "rows": points(t, M), "norms": np.empty(M), "panels": panels(t)},
-    ),
     "pack_dense": (function("pack_dense"), lambda t: {"S": points(t, M), "panels": panels(t)}),
     "pack_csr": (function("pack_csr"), lambda t: {**csr(points(t, M)), "slots": None, "panels": panels(t)}),
     "pack_csr, few features": (
@@ -263,10 +258,6 @@ def test_an_array_with_another_number_of_dimensions_is_refused(name, dtype):
         ("Right.csr", {"indices": np.full(N * D, D, dtype=np.int32)}),
         ("Right.csr", {"indices": np.full(N * D, -1, dtype=np.int32)}),
         ("Right.csr, few features", {"indices": np.full(N * D, D, dtype=np.int32)}),
-        ("Right.replace", {"place": M}),
-        ("Right.replace", {"place": -1}),
-        ("place_row", {"place": M}),
-        ("place_row", {"place": -1}),
         ("pack_csr", {"indices": np.full(M * D, D, dtype=np.int32)}),
         ("pack_csr", {"indices": np.full(M * D, -1, dtype=np.int32)}),
         ("pack_csr, few features", {"indices": np.full(M * D, 1, dtype=np.int32)}),  # a feature without a slot

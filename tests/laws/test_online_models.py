@@ -94,17 +94,17 @@ def test_a_class_that_was_announced_and_never_came_is_not_predicted(monkeypatch)
     y = np.zeros(120, dtype=int)
     y[100:] = 1  # beyond the part that is learned
     monkeypatch.setattr(budgeted, "CHUNK", 50)
-    estimator, learn = onkel.Forgetron(gamma=1.0), budgeted.BudgetedLearner._learn
+    estimator, learn = onkel.Forgetron(gamma=1.0), budgeted.BudgetedLearner.learn
 
     def stopped_at_100(self, *given):
         if self.n_seen == 100:
             raise KeyboardInterrupt
         return learn(self, *given)
 
-    monkeypatch.setattr(budgeted.BudgetedLearner, "_learn", stopped_at_100)
+    monkeypatch.setattr(budgeted.BudgetedLearner, "learn", stopped_at_100)
     with pytest.raises(KeyboardInterrupt):
         estimator.partial_fit(X, y, classes=[0, 1])
-    monkeypatch.setattr(budgeted.BudgetedLearner, "_learn", learn)
+    monkeypatch.setattr(budgeted.BudgetedLearner, "learn", learn)
     for x in X[:30]:
         estimator.learn_one(x, 0)
     assert estimator.n_rounds_ == 130

@@ -19,6 +19,7 @@ from onkel.kernels import RBF, Custom, Kernel, Linear, Polynomial, Precomputed, 
 from onkel.kernels.rows import Rows
 from onkel.learners import budgeted, policies, rules
 from onkel.learners.budgeted import BudgetedLearner
+from onkel.learners.learner import learn_in_parts
 from onkel.learners.policies import RECORD
 from onkel.learners.rules import Regularised, Rule
 from onkel.models.state import State
@@ -97,7 +98,7 @@ def new(name: str) -> BudgetedLearner:
 def learn(learner: BudgetedLearner, name: str, start: int, stop: int) -> np.ndarray:
     part = slice(start, stop)
     rows, y, w, ids = examples(name)
-    return learner.learn(rows[part], y[part], w[part], ids[part])
+    return learn_in_parts(learner, rows[part], y[part], w[part], ids[part])
 
 
 def learn_each(learner: BudgetedLearner, name: str, start: int, stop: int) -> None:

@@ -14,7 +14,7 @@ from strategies import as_csr
 import onkel.learners.lasvm
 from onkel.kernels import RBF, Custom, Linear, Precomputed, prepare
 from onkel.learners.lasvm import LasvmLearner
-from onkel.learners.learner import Learner
+from onkel.learners.learner import Learner, learn_in_parts
 
 KINDS = ["dense", "float32", "sparse", "wide", "gram", "objects"]
 N, OUTPUTS = 70, 3
@@ -63,7 +63,7 @@ def feed(learner, data, start, stop, single=False):
             learner.learn(rows[i : i + 1], targets[i : i + 1], weights[i : i + 1], row_ids[i : i + 1])
     elif start < stop:
         part = slice(start, stop)
-        learner.learn(rows[part], targets[part], weights[part], row_ids[part])
+        learn_in_parts(learner, rows[part], targets[part], weights[part], row_ids[part])
 
 
 class BombError(Exception):
@@ -197,7 +197,7 @@ def test_a_kernel_that_fails_now_and_then_changes_nothing_but_the_time(monkeypat
     while learner.n_seen < N:
         n = learner.n_seen
         try:
-            learner.learn(rows[n:], targets[n:], weights[n:], row_ids[n:])
+            learn_in_parts(learner, rows[n:], targets[n:], weights[n:], row_ids[n:])
         except ZeroDivisionError:
             continue
     assert len(failed) > 5
@@ -226,16 +226,16 @@ def test_neither_parts_nor_cache_nor_the_length_of_native_calls_matter(chunk, ca
 def test_a_part_is_shorter_if_it_would_last_long(monkeypatch):
     data = stream("dense", n=200)
     learner = learned(data, 200, cache_bytes=1 << 20)
-    assert learner._part_size(data[1], 150) == 150
+    assert learner.part_size(data[1], 150) == 150
     monkeypatch.setattr(onkel.learners.lasvm, "WORK", 1000)
-    assert learner._part_size(data[1], 150) == 16
-    assert learner._part_size(data[1], 5) == 5
+    assert learner.part_size(data[1], 150) == 16
+    assert learner.part_size(data[1], 5) == 5
 
 
 def test_it_is_the_slow_twin():
     kernel, rows, targets, weights, row_ids = stream("dense")
     slow, learner = SlowLasvm(lambda A, B: kernel(A, B), C=0.7), learner_of(kernel)
-    F = learner.learn(rows, targets, weights, row_ids)
+    F = learn_in_parts(learner, rows, targets, weights, row_ids)
     expected = np.array([slow.learn(x, y, w) for x, y, w in zip(rows.dense(), targets, weights, strict=True)])
     np.testing.assert_allclose(F, expected, atol=1e-9)
     found = learner.scorer()
@@ -323,7 +323,7 @@ def test_a_state_holds_only_what_is_used(cap):
     X = np.repeat([[-9.0, 0.0], [9.0, 0.0]], cap, axis=0)
     rows = prepare(learner.kernel, X + 0.01 * np.arange(2 * cap)[:, None])
     y = np.where(np.arange(2 * cap) < cap, -1.0, 1.0)
-    learner.learn(rows, np.tile(y[:, None], OUTPUTS), np.ones(2 * cap), np.arange(2 * cap))
+    learn_in_parts(learner, rows, np.tile(y[:, None], OUTPUTS), np.ones(2 * cap), np.arange(2 * cap))
     state = learner.state()
     kept = len(learner)
     bytes_each = sum(array.nbytes for name, array in state.arrays.items() if not name.startswith("ledger")) / kept
@@ -342,5 +342,5 @@ def test_changed_outputs_are_copies_mirrors_and_new_ones():
     assert kept.sign.any(axis=0).all()
     np.testing.assert_array_equal(learner.solution.slots["n_keepers"][kept.slots], (kept.sign != 0).sum(axis=0))
     four = np.stack([targets[:, 0], -targets[:, 0], targets[:, 2], targets[:, 1]], axis=1)
-    F = learner.learn(rows[40:], four[40:], weights[40:], row_ids[40:])
+    F = learn_in_parts(learner, rows[40:], four[40:], weights[40:], row_ids[40:])
     np.testing.assert_array_equal(F[:, 0], -F[:, 1])

@@ -17,7 +17,7 @@ import onkel
 from onkel._core import _native, aligned_zeros
 from onkel.kernels import RBF, Custom, Precomputed, prepare
 from onkel.learners import projecting
-from onkel.learners.learner import Learner
+from onkel.learners.learner import Learner, learn_in_parts
 from onkel.learners.projecting import NO_LIMIT, ProjectingLearner
 
 ROOT = str(Path(onkel.__file__).parent)
@@ -64,7 +64,7 @@ class Stream:
 
     def chunk(self, learner, start, stop):
         part = slice(start, stop)
-        return learner.learn(self.rows[part], self.targets[part], self.weights[part], self.row_ids[part])
+        return learn_in_parts(learner, self.rows[part], self.targets[part], self.weights[part], self.row_ids[part])
 
     def one(self, learner, i):
         learner.learn_one(self.rows[i : i + 1], self.targets[i : i + 1], i)

@@ -34,6 +34,7 @@ class Transaction:
         self._attributes: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._copies: list[tuple[NDArray, NDArray, NDArray]] = []
         self._packs: list[tuple[NDArray, NDArray, NDArray]] = []
+        self._rights: list[tuple[_native.Right32, int, NDArray]] = []
 
     def set(self, target: object, **attributes: Any) -> None:
         """Attributes that the target will have."""
@@ -47,9 +48,13 @@ class Transaction:
         """Row i of `rows` will be row places[i] of packed panels (cpp/product/types.h)."""
         self._packs.append((panels, places, rows))
 
+    def replace_in(self, right: _native.Right32, place: int, row: NDArray) -> None:
+        """Row `place` of a packed right-hand side will be `row` (1, d), which is also written into its panels."""
+        self._rights.append((right, place, row))
+
     def commit(self) -> None:
         """Puts all changes in place."""
-        _native.commit(self._attributes, self._copies, self._packs)
+        _native.commit(self._attributes, self._copies, self._packs, self._rights)
 
     def __enter__(self) -> Transaction:
         return self

@@ -9,10 +9,8 @@ A subclass makes the learner and says what y means (`TARGETS`); everything else 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,6 +28,7 @@ from onkel.estimators import estimator_state, fitted
 from onkel.estimators.base import Estimator, warn_of_conflicts
 from onkel.estimators.examples import Examples, examples_of, first_attributes
 from onkel.estimators.input import are_labels, first_data, more_data, rows_to_predict
+from onkel.estimators.learning import learn_change, learn_examples, undo_if_refused
 from onkel.estimators.one_example import as_batch, brings_features, one_row, with_features_of
 from onkel.estimators.progress import progress_bar
 from onkel.estimators.shared_docs import shared_docs
@@ -98,28 +97,13 @@ class OnlineEstimator(Estimator):
 
     # ---------------------------------------------------------------- learning from a data set
 
-    @contextlib.contextmanager
-    def _undo_if_refused(self) -> Iterator[None]:
-        """Undoes everything if the block raises an error; a Ctrl-C leaves what has been learned by then."""
-        before, learner = vars(self).copy(), self.__dict__.get("_learner")
-        savepoint = None if learner is None else learner.savepoint()
-        try:
-            yield
-        except Exception:
-            if learner is None:
-                restore(self, before)
-            else:
-                restore(self, before | {"_scorer": fitted.ScorerCache()})  # somebody may have predicted in between
-                learner.rollback(savepoint)
-            raise
-
     @shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learns from a data set in up to `max_iter` epochs; stops after an epoch without an update.
 
         <X, y (labels), sample_weight, new fit, returns, stopped>
         """
-        with self._undo_if_refused():
+        with undo_if_refused(self):
             self._check_params()
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
             if go_on:
@@ -209,7 +193,7 @@ class OnlineEstimator(Estimator):
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, names: tuple[Any, ...] | None = None
     ) -> Self:
         """Learns from a chunk; `names` are those of the features, if the first example of a stream is a dict."""
-        with self._undo_if_refused():
+        with undo_if_refused(self, learning=False):
             self._check_params()
             if hasattr(self, "_learner"):
                 self._check_classes(classes)
@@ -258,49 +242,7 @@ class OnlineEstimator(Estimator):
             raise InputError(f"{self._name}: classes must name at least two classes; got {known.tolist()}.")
         return Labels.known(known, all_seen=False)
 
-    def _learn(self, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray[np.int64]) -> None:
-        """Learns from examples; a class of which there was none yet begins with its first one."""
-        targets, n_seen, start = self._targets, self._learner.n_seen, 0
-        firsts = targets.first_examples(y, n_seen, self._name)
-        if isinstance(targets, Labels) and targets.fixed:  # no output changes
-            if firsts or targets.latest > n_seen:
-                self._targets = targets.with_examples(y, firsts, n_seen)
-            firsts = []
-        for first in [*firsts, len(rows)]:
-            if start < first:
-                part = rows if first - start == len(rows) else rows[start:first]
-                encoded = self._targets.encode(y[start:first])
-                self._learner.learn(part, encoded, weights[start:first], row_ids[start:first])
-            if first < len(rows):
-                one = slice(first, first + 1)
-                self._learn_change(rows[one], y[one], weights[one], row_ids[one], self._columns)
-            start = first + 1
-
-    def _learn_change(
-        self, row: Rows, y: NDArray, weight: NDArray[np.float64], row_id: NDArray[np.int64], columns: Columns
-    ) -> None:
-        """Learns from an example that brings a class or, with other columns than now, features.
-
-        A copy of the learner gets the outputs and features that it needs and learns from the example. Then it takes the
-        place of the learner, together with the labels and columns, all at once.
-        """
-        new: dict[str, Any] = {}
-        learner = self._learner.copy()
-        if columns is not self._columns:
-            assert columns.n_features is not None
-            learner.add_features(columns.n_features)
-            new |= {"_columns": columns, "n_features_in_": columns.n_features}
-            if hasattr(self, "feature_names_in_"):
-                new["feature_names_in_"] = np.array(columns.names, dtype=object)
-        targets = self._targets
-        if targets.first_examples(y, learner.n_seen, self._name):
-            targets = targets.with_examples(y, [0], learner.n_seen)
-            output_map = targets.output_map(self._targets)
-            if output_map is not None:
-                learner.change_outputs(output_map)
-            new["classes_"] = targets.classes  # type: ignore[attr-defined]
-        learner.learn(row, targets.encode(y), weight, row_id)
-        assign(self, _learner=learner, _targets=targets, **new)
+    _learn = learn_examples
 
     # ---------------------------------------------------------------- learning from one example
 
@@ -349,7 +291,7 @@ class OnlineEstimator(Estimator):
         if weights[0] == 0:
             self._learner.skip_to(row_id + 1)
         elif brings_class or columns is not self._columns:
-            self._learn_change(row, y, weights, np.array([row_id]), columns)
+            learn_change(self, row, y, weights, np.array([row_id]), columns)
         elif weights[0] == 1:
             self._learner.learn_one(row, self._targets.encode(y), row_id)
         else:

@@ -285,11 +285,16 @@ class GrowingRows(VectorRows):
             norms = np.concatenate([norms[:old], np.empty(size - old)])
             values = aligned_zeros((size // width, self.n_features, width), self.dtype)
             values[: len(self._values)] = self._values
-        rows = np.ascontiguousarray(s.dense())
+        rows, kept = np.ascontiguousarray(s.dense()), {}
+        if len(slots) == 1 and values is self._values:  # right-hand sides can follow a single row
+            place = int(slots[0])
+            kept = {key: v for key, v in self._kept.items() if isinstance(v, RIGHTS) and v.can_replace(place)}
+            for right in kept.values():
+                change.replace_in(right, place, rows)
         change.write_rows(room, slots, rows)
         change.write_rows(norms, slots, s.squared_norms())
         change.pack_rows(values, slots, rows)
-        change.set(self, _room=room, _norms=norms, _values=values, _dense=room[:new], _kept={})
+        change.set(self, _room=room, _norms=norms, _values=values, _dense=room[:new], _kept=kept)
 
     def core_view(self) -> tuple[NDArray, NDArray[np.float64], NDArray, dict[str, Any], dict[Any, Any]]:
         """Rows, norms, panels, attributes and cache, as a learner in the core takes them to write rows in place.

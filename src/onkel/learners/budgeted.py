@@ -31,7 +31,7 @@ from onkel.kernels.tiles import fill, fill_below
 from onkel.kernels.vectors import GrowingRows, VectorRows
 from onkel.learners import budgeted_state, policies, rules
 from onkel.learners.budgeted_pass import SMALL_SCALE, python_pass
-from onkel.learners.learner import ONE, Floats, Ints, in_parts
+from onkel.learners.learner import ONE, Floats, Ints
 from onkel.learners.ledger import Window
 from onkel.learners.policies import RECORD, Memory, Policy, RecordField
 from onkel.learners.rules import Regularised, Rule
@@ -233,10 +233,6 @@ class BudgetedLearner:
 
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs)."""
-        return in_parts(CHUNK, self._learn, rows, targets, weights, row_ids)
-
-    def _learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
-        """Learns from a part."""
         self._one = None  # before anything that it is bound to is replaced
         memory = self._memory(rows)
         F, steps = np.empty((2, len(rows), self.n_outputs))
@@ -255,6 +251,10 @@ class BudgetedLearner:
             self._put_in_place(memory, rows, steps, row_ids, change)
         return F
 
+    def part_size(self, rows: Rows, most: int) -> int:
+        """How many examples the next part of a chunk should have, at most `most`."""
+        return min(CHUNK, most)
+
     def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
         one = self._one
@@ -266,7 +266,7 @@ class BudgetedLearner:
             longer = one.rows.with_next() if len(one.rows) < one.K.shape[1] else None
             if one.native.learn(row.dense(), target, self.kernel.diagonal(row)[0], row_id, longer):
                 return
-        self._learn(row, target, ONE, np.array([row_id]))
+        self.learn(row, target, ONE, np.array([row_id]))
 
     def skip_to(self, row_id: int) -> None:
         """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""

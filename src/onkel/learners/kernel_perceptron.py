@@ -244,15 +244,14 @@ class KernelPerceptronLearner:
 
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
         """
-        F, signs = np.empty(targets.shape), targets.astype(np.int8)
-        for start in range(0, len(rows), CHUNK):
-            chunk = slice(start, start + CHUNK)
-            part, ids = rows[chunk] if len(rows) > CHUNK else rows, row_ids[chunk]
-            scores, sq_norms = np.ascontiguousarray(self.scores(part).T), self.sq_norms.copy()
-            steps, erred = decide(self.kernel, part, signs[chunk], weights[chunk], self.bias, scores, sq_norms)
-            F[chunk] = scores.T
-            self._commit(part, steps, erred, ids, sq_norms)
-        return F
+        scores, sq_norms = np.ascontiguousarray(self.scores(rows).T), self.sq_norms.copy()
+        steps, erred = decide(self.kernel, rows, targets.astype(np.int8), weights, self.bias, scores, sq_norms)
+        self._commit(rows, steps, erred, row_ids, sq_norms)
+        return np.ascontiguousarray(scores.T)
+
+    def part_size(self, rows: Rows, most: int) -> int:
+        """How many examples the next part of a chunk should have, at most `most`."""
+        return min(CHUNK, most)
 
     def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs), without the overhead of chunks."""

@@ -211,14 +211,37 @@ class LasvmLearner:
 
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
         """
-        scores, start, kept_in = np.empty(targets.shape), 0, self._slots_of(row_ids)
-        while start < len(rows):
-            part = slice(start, start + self._part_size(rows, len(rows) - start))
-            piece = rows[part] if part.stop - start < len(rows) else rows
-            box = self.C * weights[part]
-            scores[part] = self._learn_part(piece, targets[part], box, row_ids[part], kept_in[part])
-            start = part.stop
+        b, box, kept_in = len(rows), self.C * weights, self._slots_of(row_ids)
+        K_chunk = np.empty((b, b), dtype=rows.dtype)
+        fill(self.kernel, rows, rows, K_chunk)
+        part = self._begin(self.solution.capacity_for(self.solution.n_slots + b), K_chunk)
+        self.rows.fill(self.kernel, rows, part.cache.values[:b])
+        scores, steps = np.empty(targets.shape), np.empty(targets.shape)
+        while part.position["row"] < b:
+            missing = part.core.process(targets, box, row_ids, kept_in, scores, steps, WORK)
+            if missing >= 0:
+                self._fetch(part, missing)
+        part.core.end_chunk(part.cache.open, thread_count())
+        part.cache.end_chunk(part.solution.can_move())
+        taken = part.taken[: int(part.position["n_columns"])]
+        with Transaction() as change:
+            if b == 1 and len(taken):
+                self.rows.put(np.array(taken["slot"]), rows, change)
+            elif len(taken):
+                slots, last = np.unique(taken["slot"][::-1], return_index=True)  # the last row that took each slot
+                self.rows.put(slots, rows[taken["row"][::-1][last]], change)
+            self.ledger.add(steps, self.n_seen + 1 + np.arange(b), row_ids, change)
+            self._commit(part, change)
         return scores
+
+    def part_size(self, rows: Rows, most: int) -> int:
+        """How many examples the next part of a chunk should have: fewer if they take long, or if the cache is small."""
+        n_slots = self.solution.n_slots
+        products = rows.work() if isinstance(rows, VectorRows) else 32.0  # of one kernel value
+        work = (n_slots + 1) * (3 * self.n_outputs + products / PRODUCTS)
+        size = min(CHUNK, most, max(16, int(CALLS * WORK / work)))
+        _, area = self.cache.layout(self.solution.capacity_for(n_slots + size), rows.dtype)
+        return min(size, area)
 
     def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
@@ -237,47 +260,6 @@ class LasvmLearner:
             near = order[np.minimum(np.searchsorted(held, row_ids, sorter=order), len(held) - 1)]
             found = np.where(held[near] == row_ids, near, -1)
         return found
-
-    def _part_size(self, rows: Rows, most: int) -> int:
-        """How many rows are a part: fewer than `CHUNK` if these would take long, or if the cache is small."""
-        n_slots = self.solution.n_slots
-        products = rows.work() if isinstance(rows, VectorRows) else 32.0  # of one kernel value
-        work = (n_slots + 1) * (3 * self.n_outputs + products / PRODUCTS)
-        size = min(CHUNK, most, max(16, int(CALLS * WORK / work)))
-        _, area = self.cache.layout(self.solution.capacity_for(n_slots + size), rows.dtype)
-        return min(size, area)
-
-    def _learn_part(
-        self,
-        x: Rows,
-        targets: Floats,
-        box: Floats,
-        row_ids: Ints,
-        kept_in: Ints,
-    ) -> Floats:
-        """Learns from a part, with the bounds C `box` (b,) of its examples; `kept_in` (b,): their slots, or −1."""
-        b = len(x)
-        K_chunk = np.empty((b, b), dtype=x.dtype)
-        fill(self.kernel, x, x, K_chunk)
-        part = self._begin(self.solution.capacity_for(self.solution.n_slots + b), K_chunk)
-        self.rows.fill(self.kernel, x, part.cache.values[:b])
-        scores, steps = np.empty(targets.shape), np.empty(targets.shape)
-        while part.position["row"] < b:
-            missing = part.core.process(targets, box, row_ids, kept_in, scores, steps, WORK)
-            if missing >= 0:
-                self._fetch(part, missing)
-        part.core.end_chunk(part.cache.open, thread_count())
-        part.cache.end_chunk(part.solution.can_move())
-        taken = part.taken[: int(part.position["n_columns"])]
-        with Transaction() as change:
-            if b == 1 and len(taken):
-                self.rows.put(np.array(taken["slot"]), x, change)
-            elif len(taken):
-                slots, last = np.unique(taken["slot"][::-1], return_index=True)  # the last row that took each slot
-                self.rows.put(slots, x[taken["row"][::-1][last]], change)
-            self.ledger.add(steps, self.n_seen + 1 + np.arange(b), row_ids, change)
-            self._commit(part, change)
-        return scores
 
     def _begin(self, capacity: int, K_chunk: NDArray) -> _Pass:
         """A copy of the solution with so much room and the kernel rows, bound to the kernel values of a chunk."""

@@ -5,17 +5,19 @@ turns labels into targets, and scores into labels. A learner has one or several 
 score: there is a single output for two classes and for regression, and one per class otherwise (one-vs-rest). All
 outputs share the kernel values.
 
-**Learning is transactional.** `learn` takes a chunk in parts, `learn_one` is a part by itself. A part is either wholly
-in the learner (support, weights, counters, ledger, `n_seen`, `next_row_id`) or not at all, whatever signal, failed
-allocation or refused kernel value comes between: everything new is computed first and then put in place at once, by
+**Learning is transactional.** What one call of `learn` or `learn_one` learns is either wholly in the learner (support,
+weights, counters, ledger, `n_seen`, `next_row_id`) or not at all, whatever signal, failed allocation or refused kernel
+value comes between: everything new is computed first and then put in place at once, by
 `onkel._core.transaction.Transaction` or by a native call that holds the GIL and needs nothing after it. `end_epoch` and
 `rollback` are transactions as well. `change_outputs` and `add_features` are not: an estimator calls them on a copy,
 which takes the place of the learner when it has learned from the example that made the change necessary.
+
+A chunk is learned in parts, one call of `learn` each: `part_size` says how large they should be for speed, for memory,
+and so that an interruption or another thread need not wait long. The result does not depend on the parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -27,7 +29,7 @@ from onkel.learners.ledger import Ledger
 from onkel.models.scorer import Scorer
 from onkel.models.state import State
 
-__all__ = ["ONE", "Learner", "in_parts"]
+__all__ = ["ONE", "Learner", "learn_in_parts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,12 +70,15 @@ class Learner(Protocol):
         """One more than the largest id of a row learned from so far; 0 at first."""
 
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
-        """Learns from a chunk of examples, one after the other.
+        """Learns from the examples of a part, one after the other.
 
         `targets` (n, outputs) are ±1 for classes, else numbers. `weights` (n,) > 0 are the sample weights, and
         `row_ids` (n,) the numbers under which the ledger and the support refer to the rows. Returns the scores of each
         example just before it was learned from, shape (n, outputs).
         """
+
+    def part_size(self, rows: Rows, most: int) -> int:
+        """How many examples the next part of a chunk of such rows should have, 1 to `most`."""
 
     def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, faster than `learn`; `target` has shape (1, outputs)."""
@@ -116,16 +121,12 @@ class Learner(Protocol):
         """The learner of a state; it learns on exactly as the one that gave it."""
 
 
-def in_parts(
-    size: int,
-    learn: Callable[[Rows, Floats, Floats, Ints], Floats],
-    rows: Rows,
-    targets: Floats,
-    weights: Floats,
-    row_ids: Ints,
-) -> Floats:
-    """Calls `learn` for at most `size` examples at a time, and returns the scores of all of them."""
-    if len(rows) <= size:
-        return learn(rows, targets, weights, row_ids)
-    parts = [slice(start, start + size) for start in range(0, len(rows), size)]
-    return np.concatenate([learn(rows[part], targets[part], weights[part], row_ids[part]) for part in parts])
+def learn_in_parts(learner: Learner, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
+    """Learns from a chunk, one part after the other; returns the scores of all examples before they were learned."""
+    scores, start = np.empty(targets.shape), 0
+    while start < len(rows):
+        part = slice(start, start + learner.part_size(rows, len(rows) - start))
+        of_part = rows if part.stop - start == len(rows) else rows[part]
+        scores[part] = learner.learn(of_part, targets[part], weights[part], row_ids[part])
+        start = part.stop
+    return scores

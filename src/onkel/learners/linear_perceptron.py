@@ -143,22 +143,22 @@ class LinearPerceptronLearner:
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
         """
         assert isinstance(rows, VectorRows)
-        step = max(1, min(CHUNK_ROWS, CHUNK_VALUES // (rows.n_features * self.n_outputs)))
-        F = np.empty(targets.shape)
-        for start in range(0, len(rows), step):
-            chunk = slice(start, start + step)
-            part = rows[chunk] if len(rows) > step else rows
-            csr = None if part.is_dense else part.csr()
-            data = part.dense().ravel() if csr is None else csr.data
-            indptr, indices = (None, None) if csr is None else (csr.indptr, csr.indices)
-            entries, count = self.ledger.core_view(len(part) * self.n_outputs)
-            # fmt: off
-            _native.primal_pass(
-                data, indptr, indices, targets[chunk], weights[chunk], row_ids[chunk], self.eta, self.bias,
-                self.V, self.moments, self.counts.view(np.uint8), entries, count, F[chunk],
-            )
-            # fmt: on
+        csr, F = None if rows.is_dense else rows.csr(), np.empty(targets.shape)
+        data = rows.dense().ravel() if csr is None else csr.data
+        indptr, indices = (None, None) if csr is None else (csr.indptr, csr.indices)
+        entries, count = self.ledger.core_view(len(rows) * self.n_outputs)
+        # fmt: off
+        _native.primal_pass(
+            data, indptr, indices, targets, weights, row_ids, self.eta, self.bias,
+            self.V, self.moments, self.counts.view(np.uint8), entries, count, F,
+        )
+        # fmt: on
         return F
+
+    def part_size(self, rows: Rows, most: int) -> int:
+        """How many examples the next part of a chunk should have, at most `most`."""
+        assert isinstance(rows, VectorRows)
+        return min(most, max(1, min(CHUNK_ROWS, CHUNK_VALUES // (rows.n_features * self.n_outputs))))
 
     def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""

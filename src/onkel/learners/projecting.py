@@ -43,7 +43,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, Rows
 from onkel.kernels.tiles import fill, fill_below
 from onkel.kernels.vectors import GrowingRows
-from onkel.learners.learner import ONE, Floats, Ints, in_parts
+from onkel.learners.learner import ONE, Floats, Ints
 from onkel.learners.ledger import Window
 from onkel.learners.projecting_state import read_state, write_state
 from onkel.learners.screening import LEDGER_FULL, UNDECIDED, Inverse, with_deferred
@@ -304,7 +304,25 @@ class ProjectingLearner:
         `targets` (n, outputs) are ±1, or NaN where an output ignores the example; `weights` (n,) > 0 the sample
         weights; `row_ids` (n,) the ids of the rows.
         """
-        return in_parts(CHUNK, self._learn, rows, targets, weights, row_ids)
+        b, m = len(rows), len(self)
+        self.make_room(m + b)
+        full = self.budget is not None and m >= self.budget
+        part = Part.empty(b, len(self.L), self.n_outputs, rows.dtype, full=full)
+        if full:
+            part.K_chunk[:, 0] = self.kernel.diagonal(rows)
+        else:
+            fill_below(self.kernel, rows, part.K_chunk)
+        if m:  # solves Z Lᵀ = K for all rows at once
+            assert self.slots.rows is not None
+            fill(self.kernel, rows, self.slots.rows, part.K[:, :m])
+            threads = thread_count() if b * m * m > SMALL_SOLVE else 1
+            _native.project_rows(self.L, m, part.K, part.Z, threads)
+        self._pass(rows, targets, weights, row_ids, part, m)
+        return part.F
+
+    def part_size(self, rows: Rows, most: int) -> int:
+        """How many examples the next part of a chunk should have, at most `most`."""
+        return min(CHUNK, most)
 
     def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
         """Learns from one example of weight 1, target (1, outputs), on preallocated arrays.
@@ -367,24 +385,6 @@ class ProjectingLearner:
         )
         # fmt: on
         return self._screen
-
-    def _learn(self, x: Rows, y: Floats, w: Floats, row_ids: Ints) -> Floats:
-        """Learns from a part of a chunk: all of it, or nothing."""
-        b, m = len(x), len(self)
-        self.make_room(m + b)
-        full = self.budget is not None and m >= self.budget
-        part = Part.empty(b, len(self.L), self.n_outputs, x.dtype, full=full)
-        if full:
-            part.K_chunk[:, 0] = self.kernel.diagonal(x)
-        else:
-            fill_below(self.kernel, x, part.K_chunk)
-        if m:  # solves Z Lᵀ = K for all rows at once
-            assert self.slots.rows is not None
-            fill(self.kernel, x, self.slots.rows, part.K[:, :m])
-            threads = thread_count() if b * m * m > SMALL_SOLVE else 1
-            _native.project_rows(self.L, m, part.K, part.Z, threads)
-        self._pass(x, y, w, row_ids, part, m)
-        return part.F
 
     def _pass(self, x: Rows, y: Floats, w: Floats, row_ids: Ints, part: Part, known: int) -> None:
         """Learns from the examples one by one, given K and K_chunk; the first `known` components of Z are computed."""

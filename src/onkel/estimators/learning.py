@@ -1,0 +1,105 @@
+"""Learning from checked examples: part by part, each of them wholly or not at all.
+
+A chunk is given to the learner in parts (`onkel.learners.learner`). A Ctrl-C between two parts leaves what has
+been learned by then; an error undoes the whole call. An example that brings a class of which there was none yet, or
+features, changes the learner itself: a copy is changed and learns from it, and then takes the learner's place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core.transaction import assign, restore
+from onkel.estimators.fitted import ScorerCache
+from onkel.estimators.targets import Labels
+from onkel.kernels.rows import Rows
+from onkel.learners.learner import learn_in_parts
+from onkel.models.columns import Columns
+
+if TYPE_CHECKING:
+    from onkel.estimators.online import OnlineEstimator
+
+__all__ = ["learn_change", "learn_examples", "undo_if_refused"]
+
+
+@contextlib.contextmanager
+def undo_if_refused(estimator: OnlineEstimator, *, learning: bool = True) -> Iterator[None]:
+    """Undoes everything if the block raises an error; a Ctrl-C leaves what has been learned by then.
+
+    With `learning` = False only the attributes of the estimator are restored, because the block undoes by itself what
+    the learner has learned.
+    """
+    before, learner = vars(estimator).copy(), estimator.__dict__.get("_learner")
+    savepoint = learner.savepoint() if learning and learner is not None else None
+    try:
+        yield
+    except Exception:
+        if learner is None:
+            restore(estimator, before)
+        else:
+            restore(estimator, before | {"_scorer": ScorerCache()})  # somebody may have predicted in between
+            if learning:
+                learner.rollback(savepoint)
+        raise
+
+
+def learn_examples(
+    self: OnlineEstimator, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray[np.int64]
+) -> None:
+    """Learns from examples; a class of which there was none yet begins with its first one."""
+    targets, n_seen, start = self._targets, self._learner.n_seen, 0
+    firsts = targets.first_examples(y, n_seen, self._name)
+    if isinstance(targets, Labels) and targets.fixed:  # no output changes
+        if firsts or targets.latest > n_seen:
+            self._targets = targets.with_examples(y, firsts, n_seen)
+        firsts = []
+    if not firsts and self._learner.part_size(rows, len(rows)) == len(rows):  # a single part leaves nothing to undo
+        self._learner.learn(rows, self._targets.encode(y), weights, row_ids)
+        return
+    with undo_if_refused(self):
+        for first in [*firsts, len(rows)]:
+            if start < first:
+                same = slice(start, first)
+                encoded = self._targets.encode(y[same])
+                learn_in_parts(self._learner, rows[same], encoded, weights[same], row_ids[same])
+            if first < len(rows):
+                one = slice(first, first + 1)
+                learn_change(self, rows[one], y[one], weights[one], row_ids[one], self._columns)
+            start = first + 1
+
+
+def learn_change(
+    estimator: OnlineEstimator,
+    row: Rows,
+    y: NDArray,
+    weight: NDArray[np.float64],
+    row_id: NDArray[np.int64],
+    columns: Columns,
+) -> None:
+    """Learns from an example that brings a class or, with other columns than now, features.
+
+    A copy of the learner gets the outputs and features that it needs and learns from the example. Then it takes the
+    place of the learner, together with the labels and columns, all at once.
+    """
+    new: dict[str, Any] = {}
+    learner = estimator._learner.copy()
+    if columns is not estimator._columns:
+        assert columns.n_features is not None
+        learner.add_features(columns.n_features)
+        new |= {"_columns": columns, "n_features_in_": columns.n_features}
+        if hasattr(estimator, "feature_names_in_"):
+            new["feature_names_in_"] = np.array(columns.names, dtype=object)
+    targets = estimator._targets
+    if targets.first_examples(y, learner.n_seen, estimator._name):
+        targets = targets.with_examples(y, [0], learner.n_seen)
+        output_map = targets.output_map(estimator._targets)
+        if output_map is not None:
+            learner.change_outputs(output_map)
+        new["classes_"] = targets.classes  # type: ignore[attr-defined]
+    learner.learn(row, targets.encode(y), weight, row_id)
+    assign(estimator, _learner=learner, _targets=targets, **new)
