@@ -7,13 +7,15 @@ A call is stopped in front of any line of onkel's Python code (`lines_of`, `stop
 from __future__ import annotations
 
 import contextlib
+import dis
+import functools
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -34,11 +36,12 @@ NOT_COMPARED = {"n_iter_", "converged_", "certificate_", "model_", "kernel_"}
 def _traced(on_line: Callable[[FrameType], None]) -> Iterator[None]:
     """Calls `on_line` in front of every line of onkel's code that runs in the block, in this thread.
 
-    If it raises, Python ends the tracing, and the exception comes out of the line.
+    If it raises, Python ends the tracing, and the exception comes out of the line. The end of a `with` block is left
+    out: Python handles no signal between its last instruction and the call of `__exit__`.
     """
 
     def local(frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line":
+        if event == "line" and frame.f_lasti not in _ends_of_with(frame.f_code):
             on_line(frame)
         return local
 
@@ -51,6 +54,20 @@ def _traced(on_line: Callable[[FrameType], None]) -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+@functools.cache
+def _ends_of_with(code: CodeType) -> set[int]:
+    """The offsets at which `__exit__(None, None, None)` begins: the only calls whose arguments are three None."""
+    found, loaded = set(), []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "LOAD_CONST" and instruction.argval is None:
+            loaded.append(instruction.offset)
+        elif instruction.opname not in ("PRECALL", "CACHE"):
+            if instruction.opname == "CALL" and len(loaded) == 3:
+                found.add(loaded[0])
+            loaded = []
+    return found
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ void bind_budget(nb::module_& m);
 void bind_projectron(nb::module_& m);
 void bind_svm(nb::module_& m);
 void bind_lasvm(nb::module_& m);
+void bind_lock(nb::module_& m);
 void bind_transaction(nb::module_& m);
 
 }}  // namespace onkel::bind
@@ -46,5 +47,6 @@ NB_MODULE(_native, m) {
   onkel::bind::bind_projectron(m);
   onkel::bind::bind_svm(m);
   onkel::bind::bind_lasvm(m);
+  onkel::bind::bind_lock(m);
   onkel::bind::bind_transaction(m);
 }

@@ -28,6 +28,7 @@ from onkel.errors import ParameterError
 
 __all__ = [
     "PANEL_BYTES",
+    "Lock",
     "Map",
     "Op",
     "aligned",
@@ -40,6 +41,7 @@ __all__ = [
     "threads",
 ]
 
+Lock = _native.Lock  # reentrant, and fair: threads get it in the order in which they ask for it
 PANEL_BYTES = 128  # bytes of one feature in a panel of packed rows: cpp/product/types.h, kPanelBytes
 
 

@@ -19,9 +19,14 @@ def commit(
 ) -> None: ...
 def replace_all(target: dict[str, Any], source: dict[str, Any]) -> None: ...
 
+# cpp/bind/lock.cpp
+class Lock:
+    def __enter__(self) -> None: ...
+    def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
+
 # Products. The right-hand side: a kernel (op, map and params) and packed rows, bound once for many products:
-# cpp/product/types.h. `values` computes the kernel values of one dense row; `replace` updates the right-hand side after
-# row `place` of its panels was overwritten.
+# cpp/product/types.h. `values` computes the kernel values of one dense row; `can_replace` says whether a transaction
+# can write row `place` of its panels.
 class Right32:
     def dense(
         self,

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from onkel.bounds.theorems import FORGETRON_LEAST, Theorem, forgetron_theorem
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ValuesError
 from onkel.estimators import by_task
+from onkel.estimators.fitted import reading
 from onkel.estimators.online import OnlineEstimator
 from onkel.estimators.parameters import check_budget, seed_of
 from onkel.estimators.shared_docs import shared_docs
@@ -140,18 +140,18 @@ class Forgetron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return forgetron_theorem(budget, self._targets.n_outputs, radius_sq)
 
     @property
+    @reading
     def shrink_(self) -> float:
         """The factor φ of the last mistake."""
-        check_is_fitted(self, "_learner")
         return float(self._learner.shrink)
 
     @property
+    @reading
     def forgotten_(self) -> float:
         """Q, the sum of the theorem's losses from dropping support vectors.
 
         It is at most 15/32 of the mistakes (self-tuned).
         """
-        check_is_fitted(self, "_learner")
         return float(self._learner.Q)
 
 
@@ -337,7 +337,7 @@ class Projectron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return "what the projections lose depends on eta and the comparator, and onkel has no theorem that counts it"
 
     @property
+    @reading
     def drift_(self) -> float:
         """max |L Lᵀ − K_S|, where L is the Cholesky factor that projects and K_S the support's Gram matrix."""
-        check_is_fitted(self, "_learner")
         return float(self._learner.drift())

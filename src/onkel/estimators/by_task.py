@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import KindError, ValuesError
-from onkel.estimators.fitted import scorer_of
 from onkel.estimators.one_example import brings_features, one_row
 from onkel.estimators.online import LINEAR, OnlineEstimator
 from onkel.estimators.shared_docs import shared_docs
@@ -26,8 +25,7 @@ Online = TypeVar("Online", bound=OnlineEstimator)
 
 def decision_function(self: OnlineEstimator, X: Any) -> NDArray[np.float64]:
     """The scores of the rows of X: shape (n,) for two classes, positive for classes_[1]; else (n, classes)."""
-    rows = self._rows_to_predict(X)
-    scores = scorer_of(self).scores(rows)
+    scores, _ = self._scored(X)
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
@@ -66,10 +64,12 @@ def learn_one_number(self: Online, x: Any, y: Any = None) -> Online:
     learner = self.__dict__.get("_learner")
     if learner is None or (learner.kernel is not None and learner.kernel.takes == "gram"):
         return self._learn_first(x, None if self.TARGETS.kind == "none" else [y])
-    if brings_features(x, self._columns):
-        self._learn_one_more(x, np.array([y], dtype=np.float64))
-        return self
-    row = one_row(x, learner.kernel or LINEAR, self._columns, self._name)
-    self._check_examples(learner.kernel, row)
-    learner.learn_one(row, np.array([[y]], dtype=np.float64), learner.next_row_id)
+    with self._lock:
+        learner, kernel = self._learner, self._learner.kernel or LINEAR
+        if brings_features(x, self._columns):
+            self._learn_one_more(x, np.array([y], dtype=np.float64))
+            return self
+        row = one_row(x, kernel, self._columns, self._name)
+        self._check_examples(kernel, row)
+        learner.learn_one(row, np.array([[y]], dtype=np.float64), learner.next_row_id)
     return self

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.theorems import Certificate
 from onkel.errors import KindError
@@ -94,6 +95,11 @@ def online_state(estimator: OnlineEstimator) -> State:
     settings: dict[str, Setting] = {"params": params_settings(estimator.get_params(deep=False), estimator._name)}
     if not hasattr(estimator, "_learner"):
         return State(f"estimator/{estimator._name}", VERSION, settings)
+    with estimator._lock:
+        return _fitted_state(estimator, settings)
+
+
+def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> State:
     for key in ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"):
         if hasattr(estimator, key):
             settings[key.strip("_")] = getattr(estimator, key)
@@ -117,7 +123,7 @@ def online_from_state(cls: type[Online], state: State) -> Online:
     learner, targets = from_state(state.part("learner")), from_state(state.part("targets"))
     columns = Columns.from_state(state.part("columns"))
     new: dict[str, Any] = {"_learner": learner, "_targets": targets, "_columns": columns, "_certified": None}
-    new["_scorer"] = ScorerCache()
+    new["_scorer"], new["_lock"] = ScorerCache(), Lock()
     for key in ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"):
         if key.strip("_") in state.settings:
             new[key] = state.settings[key.strip("_")]
@@ -215,5 +221,7 @@ def resume(self: Online, state: State) -> Online:
     if state.kind != f"estimator/{self._name}":
         given = state.kind.removeprefix("estimator/")
         raise KindError(f"{self._name}: resume needs a snapshot of a {self._name}; got one of a {given}.")
-    restore(self, self._unfitted() | dict(vars(type(self).from_state(state))))
+    new = self._unfitted() | dict(vars(type(self).from_state(state)))
+    with self.__dict__.setdefault("_lock", Lock()):
+        restore(self, new | {"_lock": self._lock})
     return self

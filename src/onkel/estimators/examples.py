@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import Lock
 from onkel.estimators.fitted import ScorerCache
 from onkel.estimators.input import Checked, sample_weights
 from onkel.estimators.targets import Labels, Targets, class_weights
@@ -55,7 +56,7 @@ def examples_of(
 def first_attributes(estimator: OnlineEstimator, columns: Columns, rows: Rows, targets: Targets) -> dict[str, Any]:
     """The attributes that the first data of a fit or a stream decide."""
     new: dict[str, Any] = {"_targets": targets, "_columns": columns, "_certified": None}
-    new["_scorer"] = ScorerCache()
+    new["_scorer"], new["_lock"] = ScorerCache(), estimator.__dict__.setdefault("_lock", Lock())
     if isinstance(targets, Labels):
         new["classes_"] = targets.classes
     if columns.n_features is not None:

@@ -7,7 +7,9 @@ raises AttributeError, as if it had none.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +37,22 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+T = TypeVar("T")
+Reader = TypeVar("Reader", bound="OnlineEstimator")
+
+
+def reading(read: Callable[[Reader], T]) -> Callable[[Reader], T]:
+    """Makes a function that reads a fitted estimator wait for a thread that is learning: it sees a whole state."""
+
+    @functools.wraps(read)
+    def locked(self: Reader) -> T:
+        check_is_fitted(self, "_learner")
+        with self._lock:
+            return read(self)
+
+    return locked
+
+
 # ---------------------------------------------------------------- the model
 
 
@@ -59,7 +77,6 @@ class Certified(NamedTuple):
 
 def scorer_of(estimator: OnlineEstimator) -> Scorer:
     """What predicts, its outputs in the order of `classes_`; made anew only if the learner has changed."""
-    check_is_fitted(estimator, "_learner")
     learner, cache = estimator._learner, estimator._scorer
     made_from = (learner.n_seen, estimator._hypothesis())
     scorer = cache.scorer
@@ -97,6 +114,7 @@ def _no_rows(kernel: Kernel, columns: Columns) -> Rows:
     return VectorRows(np.empty((0, columns.n_features), dtype=columns.dtype))
 
 
+@reading
 def model(self: OnlineEstimator) -> ScoreModel:
     """What has been learned, as a frozen model that predicts by itself and does not change when learning goes on."""
     return ScoreModel(scorer_of(self), self._decision(), self._columns)
@@ -119,21 +137,25 @@ def _support_model(estimator: OnlineEstimator) -> Expansion | Vote:
     return scorer if isinstance(scorer, Vote) else _expansion(estimator)
 
 
+@reading
 def support(self: OnlineEstimator) -> NDArray[np.int64]:
     """The row indices of the m support vectors, shape (m,)."""
     return _support_model(self).rows.copy()
 
 
+@reading
 def support_vectors(self: OnlineEstimator) -> Any:
     """The support vectors, in the order of `support_`."""
     return support_data(_support_model(self).support)
 
 
+@reading
 def dual_coef(self: OnlineEstimator) -> Floats:
     """The coefficients of the m support vectors, shape (outputs, m)."""
     return np.ascontiguousarray(_expansion(self).coef.T)
 
 
+@reading
 def intercept(self: OnlineEstimator) -> Floats:
     """The intercept b of each output, shape (outputs,)."""
     scorer = scorer_of(self)
@@ -143,40 +165,40 @@ def intercept(self: OnlineEstimator) -> Floats:
 # ---------------------------------------------------------------- the run
 
 
+@reading
 def n_rounds(self: OnlineEstimator) -> int:
     """The number of examples presented, with or without an update; an example counts once in each epoch."""
-    check_is_fitted(self, "_learner")
     return self._learner.n_seen
 
 
+@reading
 def n_mistakes(self: OnlineEstimator) -> int:
     """How many examples had y f(x) ≤ 0 just before they were learned from, summed over the outputs."""
-    check_is_fitted(self, "_learner")
     if self.TARGETS.kind != "labels":
         raise AttributeError(f"{self._name} has no classes to mistake; see n_updates_")
     return self._learner.n_mistakes
 
 
+@reading
 def n_updates(self: OnlineEstimator) -> int:
     """The number of updates, summed over the outputs."""
-    check_is_fitted(self, "_learner")
     if not isinstance(self._learner.ledger, Window):
         raise AttributeError(f"the updates of a {self._name} are its mistakes; see n_mistakes_")
     return self._learner.n_updates
 
 
+@reading
 def mistakes(self: OnlineEstimator) -> NDArray[np.void]:
     """The updates in order, or the last 1000 of them, with the fields round, row, class and step.
 
     "class" is the index of the output in `classes_`.
     """
-    check_is_fitted(self, "_learner")
     return self._targets.report(self._learner.ledger.entries)
 
 
+@reading
 def certificate(self: OnlineEstimator) -> Certificate:
     """The mistakes of the last `fit` and the theorem's bound on them; or, as its `reason`, why there is none."""
-    check_is_fitted(self, "_learner")
     theorem = self._theorem(1.0)
     if theorem is None:
         raise AttributeError(f"{self._name} has no certificate_; see onkel.bounds")

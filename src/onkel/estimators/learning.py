@@ -28,22 +28,21 @@ __all__ = ["learn_change", "learn_examples", "undo_if_refused"]
 
 
 @contextlib.contextmanager
-def undo_if_refused(estimator: OnlineEstimator, *, learning: bool = True) -> Iterator[None]:
-    """Undoes everything if the block raises an error; a Ctrl-C leaves what has been learned by then.
-
-    With `learning` = False only the attributes of the estimator are restored, because the block undoes by itself what
-    the learner has learned.
-    """
+def undo_if_refused(estimator: OnlineEstimator) -> Iterator[None]:
+    """Undoes everything if the block raises an error; a Ctrl-C leaves what has been learned by then."""
     before, learner = vars(estimator).copy(), estimator.__dict__.get("_learner")
-    savepoint = learner.savepoint() if learning and learner is not None else None
+    savepoint = None
+    if learner is not None:
+        with estimator._lock:
+            savepoint = learner.savepoint()
     try:
         yield
     except Exception:
         if learner is None:
             restore(estimator, before)
         else:
-            restore(estimator, before | {"_scorer": ScorerCache()})  # somebody may have predicted in between
-            if learning:
+            with before["_lock"]:
+                restore(estimator, before | {"_scorer": ScorerCache()})  # somebody may have predicted in between
                 learner.rollback(savepoint)
         raise
 
@@ -58,19 +57,17 @@ def learn_examples(
         if firsts or targets.latest > n_seen:
             self._targets = targets.with_examples(y, firsts, n_seen)
         firsts = []
-    if not firsts and self._learner.part_size(rows, len(rows)) == len(rows):  # a single part leaves nothing to undo
-        self._learner.learn(rows, self._targets.encode(y), weights, row_ids)
-        return
-    with undo_if_refused(self):
-        for first in [*firsts, len(rows)]:
-            if start < first:
-                same = slice(start, first)
-                encoded = self._targets.encode(y[same])
-                learn_in_parts(self._learner, rows[same], encoded, weights[same], row_ids[same])
-            if first < len(rows):
-                one = slice(first, first + 1)
+    for first in [*firsts, len(rows)]:
+        if start < first:
+            same = slice(start, first)
+            part = rows if first - start == len(rows) else rows[same]
+            encoded = self._targets.encode(y[same])
+            learn_in_parts(self._learner, part, encoded, weights[same], row_ids[same], self._lock)
+        if first < len(rows):
+            one = slice(first, first + 1)
+            with self._lock:
                 learn_change(self, rows[one], y[one], weights[one], row_ids[one], self._columns)
-            start = first + 1
+        start = first + 1
 
 
 def learn_change(
@@ -84,7 +81,7 @@ def learn_change(
     """Learns from an example that brings a class or, with other columns than now, features.
 
     A copy of the learner gets the outputs and features that it needs and learns from the example. Then it takes the
-    place of the learner, together with the labels and columns, all at once.
+    place of the learner, together with the labels and columns, all at once. The caller has the lock.
     """
     new: dict[str, Any] = {}
     learner = estimator._learner.copy()

@@ -17,12 +17,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ParameterError
 from onkel.estimators import by_task
-from onkel.estimators.fitted import scorer_of
+from onkel.estimators.fitted import reading
 from onkel.estimators.online import OnlineEstimator
 from onkel.estimators.parameters import check_budget
 from onkel.estimators.shared_docs import shared_docs
@@ -66,7 +65,6 @@ def _norma_learner(
 
 def _truncation_error(self: NormaEstimator, slope: float | None) -> float:
     """`truncation_error_`, where `slope` is G, the largest slope of the loss; None if it is unbounded."""
-    check_is_fitted(self, "_learner")
     if self.budget is None or len(self._learner) < self.budget:
         return 0.0
     if self.lam == 0 or self.schedule != "constant" or slope is None:
@@ -175,14 +173,15 @@ class NormaClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return "the theorem on NORMA is about its regularised loss, not about its mistakes"
 
     @property
+    @reading
     def truncation_error_(self) -> float:
         """A bound on how much dropping the oldest examples has changed any score; infinite where there is none."""
         return _truncation_error(self, slope=1.0)
 
     @property
+    @reading
     def rho_(self) -> NDArray[np.float64]:
         """The margin ρ of each output, in the order of `classes_`, shape (outputs,)."""
-        check_is_fitted(self, "_learner")
         learner, targets = self._learner, self._targets
         assert isinstance(learner, BudgetedLearner)
         assert isinstance(targets, Labels)
@@ -306,14 +305,15 @@ class NormaRegressor(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         return _norma_learner(self, kernel, n_outputs, step, self.epsilon, intercept=intercept)
 
     @property
+    @reading
     def truncation_error_(self) -> float:
         """A bound on how much dropping the oldest examples has changed any score; infinite where there is none."""
         return _truncation_error(self, slope=None if self.loss == "squared" else 1.0)
 
     @property
+    @reading
     def epsilon_(self) -> float:
         """The current ε."""
-        check_is_fitted(self, "_learner")
         return float(self._learner.margin[0])
 
 
@@ -422,14 +422,15 @@ class NormaOneClass(OutlierMixin, OnlineEstimator):  # type: ignore[misc]
         return _norma_learner(self, kernel, n_outputs, rules.novelty, 0.0, intercept=False)
 
     @property
+    @reading
     def truncation_error_(self) -> float:
         """A bound on how much dropping the oldest examples has changed any score; infinite where there is none."""
         return _truncation_error(self, slope=1.0)
 
     @property
+    @reading
     def offset_(self) -> float:
         """The threshold ρ."""
-        check_is_fitted(self, "_learner")
         return float(self._learner.margin[0])
 
     @property
@@ -442,9 +443,10 @@ class NormaOneClass(OutlierMixin, OnlineEstimator):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The score f(x) of each row of X, shape (n,): the higher, the more normal."""
-        rows = self._rows_to_predict(X)
-        return scorer_of(self).scores(rows)[:, 0]
+        return self._scored(X)[0][:, 0]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """f(x) − ρ of each row of X, shape (n,): negative for outliers."""
-        return self.score_samples(X) - self.offset_
+        scores, model = self._scored(X)
+        assert isinstance(model.decision, Outlier)
+        return scores[:, 0] - model.decision.threshold

@@ -4,6 +4,8 @@ All three feed one learner (`onkel.learners.learner`), which learns part by part
 estimator is at every moment what it is after `n_rounds_` examples, and a Ctrl-C needs no cleaning up: it is raised,
 and what has been learned stays. A call that is refused with an error is undone as a whole.
 
+Other threads may read while one learns: each takes the lock of the estimator, learning for one part at a time.
+
 A subclass makes the learner and says what y means (`TARGETS`); everything else is here.
 """
 
@@ -18,8 +20,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
+from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.theorems import Theorem
 from onkel.checks import check_integer
@@ -39,6 +41,7 @@ from onkel.learners.epochs import Epochs, StreamedEpochs, run_epochs
 from onkel.learners.learner import Learner
 from onkel.models.columns import Columns
 from onkel.models.decision import Decision
+from onkel.models.model import ScoreModel
 from onkel.models.scorer import Scorer
 from onkel.models.state import State
 
@@ -63,6 +66,7 @@ class OnlineEstimator(Estimator):
     _targets: Targets
     _columns: Columns
     _scorer: fitted.ScorerCache
+    _lock: Lock  # whoever learns or reads takes it; learning leaves it between two parts
     _certified: fitted.Certified | None
     _is_psd: bool | None
     _draw: float
@@ -110,7 +114,7 @@ class OnlineEstimator(Estimator):
                 new: dict[str, Any] = {}
                 examples = self._more_examples(X, y, sample_weight, balanced=True)
                 random = check_random_state(self.random_state)
-                run: Epochs = StreamedEpochs(self._learn, lambda: self._learner, *examples.learned)
+                run: Epochs = StreamedEpochs(self._learn, lambda: self._learner, *examples.learned, self._lock)
             else:
                 new, examples = self._first_examples(X, y, sample_weight)
                 random = check_random_state(self.random_state)
@@ -126,11 +130,13 @@ class OnlineEstimator(Estimator):
                     report=lambda done: progress(done, f"{run.n_updates} {counted}"),
                 )
             new |= {"_learner": run.learner(), "n_iter_": epochs, "converged_": converged}
-            new["_learner"].skip_to(examples.next_row_id)
-            if go_on:
-                assign(self, **new)
-            else:
-                restore(self, self._unfitted() | new | {"_draw": random.uniform()})
+            with self._lock:
+                new["_learner"].skip_to(examples.next_row_id)
+                if go_on:
+                    assign(self, **new)
+                else:
+                    restore(self, self._unfitted() | new | {"_draw": random.uniform()})
+            if not go_on:
                 self._after_fit(run, examples, interrupted is not None)
             if interrupted is None:
                 self._finish_fit()
@@ -149,7 +155,7 @@ class OnlineEstimator(Estimator):
         if faster is not None:
             return faster
         restore(self, self._unfitted() | new | {"_learner": learner, "n_iter_": 0, "converged_": False, "_draw": 0.0})
-        return StreamedEpochs(self._learn, lambda: self._learner, *examples.learned)
+        return StreamedEpochs(self._learn, lambda: self._learner, *examples.learned, self._lock)
 
     def _first_examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Examples]:
         """The attributes of a new fit, all but the learner, and its examples."""
@@ -193,7 +199,7 @@ class OnlineEstimator(Estimator):
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, names: tuple[Any, ...] | None = None
     ) -> Self:
         """Learns from a chunk; `names` are those of the features, if the first example of a stream is a dict."""
-        with undo_if_refused(self, learning=False):
+        with undo_if_refused(self):
             self._check_params()
             if hasattr(self, "_learner"):
                 self._check_classes(classes)
@@ -202,7 +208,8 @@ class OnlineEstimator(Estimator):
                 examples = self._begin_stream(X, y, classes, sample_weight, names)
             if len(examples.rows):
                 self._learn(*examples.learned)
-            self._learner.skip_to(examples.next_row_id)
+            with self._lock:
+                self._learner.skip_to(examples.next_row_id)
         return self
 
     def _check_classes(self, classes: Any) -> None:
@@ -257,16 +264,19 @@ class OnlineEstimator(Estimator):
         if learner is None or (learner.kernel is not None and learner.kernel.takes == "gram"):
             self._refuse_many(label)
             return self._learn_first(x, [y])
-        targets = self._targets
-        if self.class_weight is None and self._knows(label, learner.n_seen) and not brings_features(x, self._columns):
-            row = one_row(x, learner.kernel or LINEAR, self._columns, self._name)
-            self._check_examples(learner.kernel, row)
-            learner.learn_one(row, targets.target(label), learner.next_row_id)  # type: ignore[attr-defined]
-        else:
-            self._refuse_many(label)
-            labels = np.asarray([y])
-            check_classification_targets(labels)
-            self._learn_one_more(x, labels)
+        with self._lock:
+            learner, columns = self._learner, self._columns
+            kernel = learner.kernel or LINEAR
+            if self.class_weight is None and self._knows(label, learner.n_seen) and not brings_features(x, columns):
+                row = one_row(x, kernel, columns, self._name)
+                self._check_examples(kernel, row)
+                target = self._targets.target(label)  # type: ignore[attr-defined]
+                learner.learn_one(row, target, learner.next_row_id)
+            else:
+                self._refuse_many(label)
+                labels = np.asarray([y])
+                check_classification_targets(labels)
+                self._learn_one_more(x, labels)
         return self
 
     def _learn_first(self, x: Any, y: Any) -> Self:
@@ -312,11 +322,13 @@ class OnlineEstimator(Estimator):
 
     # ---------------------------------------------------------------- predicting
 
-    def _rows_to_predict(self, X: Any) -> Rows:
-        check_is_fitted(self, "_learner")
+    def _scored(self, X: Any) -> tuple[NDArray[np.float64], ScoreModel]:
+        """The scores of the rows of X, (n, outputs as users see them), and the model that gave them."""
+        model = fitted.model(self)
         if self._knows_no_class():  # stopped before the first example was learned
             raise NotFittedError(f"{self._name} has not learned from any example yet. Call fit or partial_fit first.")
-        return rows_to_predict(self, self._learner.kernel or LINEAR, self._columns, X)
+        rows = rows_to_predict(self, getattr(model.scorer, "kernel", LINEAR), model.columns, X)
+        return model.scorer.scores(rows), model
 
     def predict(self, X: Any) -> NDArray:
         """The prediction for each row of X, shape (n,): a label, a number, or +1 (inlier) and −1 (outlier).
@@ -324,16 +336,18 @@ class OnlineEstimator(Estimator):
         The label is the class with the largest score; with two classes, classes_[1] if the score is ≥ 0. A class of
         which no example was seen is never predicted.
         """
-        rows = self._rows_to_predict(X)
-        return self._decision().decide(fitted.scorer_of(self).scores(rows))
+        scores, model = self._scored(X)
+        return model.decision.decide(scores)
 
     def predict_one(self, x: Any) -> Any:
         """The prediction for one example x, a vector, dict, CSR row or object; None before any learning."""
-        learner = self.__dict__.get("_learner")
-        if learner is None or self._knows_no_class():
+        if "_learner" not in self.__dict__:
             return None
-        scores = self._scores_one(one_row(x, learner.kernel or LINEAR, self._columns, self._name))
-        return self._decide_one(scores)
+        with self._lock:
+            if self._knows_no_class():
+                return None
+            scores = self._scores_one(one_row(x, self._learner.kernel or LINEAR, self._columns, self._name))
+            return self._decide_one(scores)
 
     def _knows_no_class(self) -> bool:
         return isinstance(self._targets, Labels) and not self._targets.found
@@ -374,6 +388,13 @@ class OnlineEstimator(Estimator):
 
     snapshot, resume = estimator_state.snapshot, estimator_state.resume
     state = estimator_state.online_state
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy holds: the learner at one moment, also if another thread is learning."""
+        if "_learner" not in self.__dict__:
+            return dict(super().__getstate__())
+        with self._lock:
+            return {**super().__getstate__(), "_learner": self._learner.copy()}
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.checks import check_number
 from onkel.errors import warn
 from onkel.estimators import by_task
+from onkel.estimators.fitted import reading
 from onkel.estimators.online import OnlineEstimator
 from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels import Kernel
@@ -133,7 +134,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         the steps made so far are kept, and KeyboardInterrupt is raised.
         """
         check_is_fitted(self, "_learner")
-        if not self._learner.finish():
+        if not self._learner.finish(self._lock):
             warn(
                 f"{self._name}: finish stopped before all pairs were within tol={self.tol:g}; what is kept leaves a "
                 f"gap of at most {self.dual_gap_.max():g}. Use a larger tol, or scale the features.",
@@ -151,21 +152,21 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- the solution
 
     @property
+    @reading
     def n_kept_(self) -> int:
         """The number of kept examples."""
-        check_is_fitted(self, "_learner")
         return len(self._learner)
 
     @property
+    @reading
     def objective_(self) -> NDArray[np.float64]:
         """The dual objective ½ αᵀKα − yᵀα of each output on the kept examples, shape (outputs,)."""
-        check_is_fitted(self, "_learner")
         return self._in_class_order(self._learner.objective())
 
     @property
+    @reading
     def dual_gap_(self) -> NDArray[np.float64]:
         """By how much each objective may exceed its minimum over the kept examples, at most, shape (outputs,)."""
-        check_is_fitted(self, "_learner")
         return self._in_class_order(self._learner.gap())
 
     def _in_class_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from onkel.bounds.certificates import certify_perceptron_fit
 from onkel.bounds.theorems import Certificate
@@ -21,7 +20,7 @@ from onkel.errors import ParameterError
 from onkel.estimators import by_task
 from onkel.estimators.base import warn_of_conflicts
 from onkel.estimators.examples import Examples
-from onkel.estimators.fitted import Certified, scorer_of
+from onkel.estimators.fitted import Certified, reading, scorer_of
 from onkel.estimators.online import OnlineEstimator
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, Targets
@@ -193,9 +192,9 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return by_output
 
     @property
+    @reading
     def mistake_counts_(self) -> NDArray[np.int64]:
         """The number of mistakes on each of the m support vectors, shape (outputs, m)."""
-        check_is_fitted(self, "_learner")
         learner = self._learner
         entries, rows = learner.ledger.entries, np.sort(learner.support.row_ids)
         counts = np.zeros((len(rows), learner.n_outputs))
@@ -210,9 +209,9 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
 
     @property
+    @reading
     def certificate_(self) -> Certificate:
         """The mistakes of the last `fit` and the theorem's bound on them; without a bound after a single epoch."""
-        check_is_fitted(self, "_learner")
         if self._certified is None or self._certified.about != self._certified_state():
             raise AttributeError(
                 "certificate_ is there after fit; after online learning use onkel.bounds.certificate(estimator, X, y)"
@@ -314,6 +313,7 @@ class Perceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return learner.scores(row, learner.averaged() if self.hypothesis == "averaged" else None)
 
     @property
+    @reading
     def coef_(self) -> NDArray[np.float64]:
         """The weight vector of each output of the hypothesis, shape (outputs, features)."""
         scorer = scorer_of(self)

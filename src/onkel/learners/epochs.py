@@ -8,13 +8,14 @@ perceptron.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.kernels.rows import Rows
-from onkel.learners.learner import Learner
+from onkel.learners.learner import NO_LOCK, Learner
 
 __all__ = ["Epochs", "Outcome", "StreamedEpochs", "run_epochs"]
 
@@ -50,6 +51,7 @@ class StreamedEpochs:
     learn : learns from rows, y, weights and row ids.
     learner : returns the present learner; it may be another one after `learn`, if a class appeared.
     rows, y, w, row_ids : the data set: rows, labels or numbers, weights and ids of the rows.
+    lock : is taken for what changes the learner at the end of an epoch.
     """
 
     def __init__(
@@ -60,8 +62,9 @@ class StreamedEpochs:
         y: NDArray,
         w: NDArray[np.float64],
         row_ids: NDArray[np.int64],
+        lock: AbstractContextManager[None] = NO_LOCK,
     ) -> None:
-        self._learn, self.learner = learn, learner
+        self._learn, self.learner, self._lock = learn, learner, lock
         self.rows, self.y, self.w, self.row_ids = rows, y, w, row_ids
 
     @property
@@ -74,7 +77,8 @@ class StreamedEpochs:
             part = slice(start, start + STEP) if order is None else order[start : start + STEP]
             self._learn(self.rows[part], self.y[part], self.w[part], self.row_ids[part])
             progress(min(start + STEP, n))
-        self.learner().end_epoch()
+        with self._lock:
+            self.learner().end_epoch()
         return self.n_updates - before
 
 

@@ -17,6 +17,7 @@ with it the order of every sum.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.kernel_cache import KernelRowCache
 from onkel.learners.lasvm_solution import COUNTS, KeptExamples, LasvmSolution
-from onkel.learners.learner import ONE, Floats, Ints
+from onkel.learners.learner import NO_LOCK, ONE, Floats, Ints
 from onkel.learners.ledger import Window
 from onkel.learners.slots import KeptRows
 from onkel.models.expansion import Expansion
@@ -293,22 +294,24 @@ class LasvmLearner:
         """Puts a solution and its kernel rows in place; the memory of the old one is for the next copy."""
         change.set(self, solution=part.solution, cache=part.cache, _spare=self.solution, n_commits=self.n_commits + 1)
 
-    def finish(self) -> bool:
+    def finish(self, lock: AbstractContextManager[None] = NO_LOCK) -> bool:
         """FINISH: solves each output to within tol on the examples it keeps; returns whether `STEPS` were enough.
 
         It commits now and then, because the solution is a valid one after every step: what was interrupted goes on
-        from there.
+        from there, and other threads that take the lock can read in between.
         """
         output = n_steps = 0
         while len(self) and output < self.n_outputs and n_steps < STEPS * self.n_outputs:
-            part = self._begin(self.solution.capacity, np.empty((0, 0), dtype=self.rows.dtype))
-            part.position["output"] = output
-            for _ in range(CALLS):
-                missing = part.core.finish(WORK)
-                if missing >= 0:
+            with lock:
+                part = self._begin(self.solution.capacity, np.empty((0, 0), dtype=self.rows.dtype))
+                part.position["output"] = output
+                for _ in range(CALLS):
+                    missing = part.core.finish(WORK)
+                    if missing < 0:
+                        break
                     self._fetch(part, missing)
-            with Transaction() as change:
-                self._commit(part, change)
+                with Transaction() as change:
+                    self._commit(part, change)
             output, n_steps = int(part.position["output"]), n_steps + int(part.position["n_steps"])
         return not len(self) or output == self.n_outputs
 

@@ -18,6 +18,7 @@ and so that an interruption or another thread need not wait long. The result doe
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -29,12 +30,13 @@ from onkel.learners.ledger import Ledger
 from onkel.models.scorer import Scorer
 from onkel.models.state import State
 
-__all__ = ["ONE", "Learner", "learn_in_parts"]
+__all__ = ["NO_LOCK", "ONE", "Learner", "learn_in_parts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ONE = np.ones(1)  # the sample weights of one example without a weight
+NO_LOCK = nullcontext()  # for a learner that no other thread reads
 
 
 @runtime_checkable
@@ -121,12 +123,23 @@ class Learner(Protocol):
         """The learner of a state; it learns on exactly as the one that gave it."""
 
 
-def learn_in_parts(learner: Learner, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
-    """Learns from a chunk, one part after the other; returns the scores of all examples before they were learned."""
+def learn_in_parts(
+    learner: Learner,
+    rows: Rows,
+    targets: Floats,
+    weights: Floats,
+    row_ids: Ints,
+    lock: AbstractContextManager[None] = NO_LOCK,
+) -> Floats:
+    """Learns from a chunk, one part after the other; returns the scores of all examples before they were learned.
+
+    The lock is taken for each part, so that other threads can read between two of them.
+    """
     scores, start = np.empty(targets.shape), 0
     while start < len(rows):
-        part = slice(start, start + learner.part_size(rows, len(rows) - start))
-        of_part = rows if part.stop - start == len(rows) else rows[part]
-        scores[part] = learner.learn(of_part, targets[part], weights[part], row_ids[part])
+        with lock:
+            part = slice(start, start + learner.part_size(rows, len(rows) - start))
+            of_part = rows if part.stop - start == len(rows) else rows[part]
+            scores[part] = learner.learn(of_part, targets[part], weights[part], row_ids[part])
         start = part.stop
     return scores
