@@ -51,7 +51,7 @@ ONLINE_REGRESSORS = predictors("regress", online=True)
 SVMS = predictors(online=False)
 WITH_KERNEL = [cls for cls in EVERY if has(cls, "kernel")]
 ONLINE_WITH_KERNEL = [cls for cls in ONLINE if has(cls, "kernel")]
-PERCEPTRONS = [KernelPerceptron, Perceptron]  # they keep every mistake, the others the last 1000 updates
+PERCEPTRONS = [KernelPerceptron, Perceptron]  # one keeps every mistake, one the last 100 000; the others 1000 updates
 STREAMING = [cls for cls in ONLINE if cls not in PERCEPTRONS]
 BUDGETED = [
     cls for cls in ONLINE if has(cls, "budget") and cls is not Projectron

@@ -150,7 +150,7 @@ def test_generalization_refuses_what_has_no_meaning():
 
 def test_a_run_without_a_mistake_has_nothing_to_bound():
     model = SlowClassifier().fit(X, Y)
-    model.mistakes_ = model.mistakes_[:0]
+    model.mistakes_, model.n_mistakes_ = model.mistakes_[:0], 0
     seen = bounds.certificate(model, X, Y)
     assert (seen.mistakes, seen.bound) == (0, None)
     assert seen.reason == "no mistake was made, so there is nothing to bound"

@@ -18,7 +18,7 @@ from onkel import gram
 from onkel.bounds.equal_rows import conflicts
 from onkel.bounds.theorems import SHOWN, Certificate, Floats, Theorem, certify, together, uncertified, why_not
 from onkel.checks import check_weights
-from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
+from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
@@ -126,6 +126,13 @@ def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
     if isinstance(rows, VectorRows) and width not in (None, rows.n_features):
         raise ShapeError(f"{who}: X must have the {width} columns of fit; got {rows.n_features}. {AS_FITTED}")
     ledger, classes = estimator.mistakes_, estimator.classes_
+    made = getattr(estimator, "n_mistakes_", len(ledger))
+    if len(ledger) < made:
+        raise InputError(
+            f"{who}: needs all mistakes of the run; {type(estimator).__name__} made {made} and keeps the last "
+            f"{len(ledger)}. Use KernelPerceptron, which keeps all (kernel='linear' makes the same mistakes), or fit "
+            "fewer epochs."
+        )
     row, step = ledger["row"], ledger["step"]
     outside = row[(row < 0) | (row >= n)]
     if len(outside):
@@ -184,7 +191,7 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
 
     Parameters
     ----------
-    estimator : a fitted `KernelPerceptron` or `Perceptron`, the two classes of onkel that keep all their mistakes; or
+    estimator : a fitted `KernelPerceptron` or `Perceptron` (with at most 100 000 mistakes, the most that it keeps); or
         an estimator of your own that adds w·y·φ(x) on mistakes only and keeps a ledger of them.
     X, y : the rows and labels that the estimator was fitted on, in their order.
     sample_weight : the weights that were given to `fit`, (n,), each ≥ 0; rows of weight 0 are left out. None (default):

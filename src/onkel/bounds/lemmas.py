@@ -68,8 +68,9 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
 
     Parameters
     ----------
-    estimator : a fitted `KernelPerceptron` or `Perceptron` of two classes that made at least one mistake, or an
-        estimator of your own that adds w·y·φ(x) on mistakes only and keeps a ledger of them.
+    estimator : a fitted `KernelPerceptron` or `Perceptron` of two classes that made at least one mistake (a
+        `Perceptron` at most 100 000, the most that it keeps), or an estimator of your own that adds w·y·φ(x) on
+        mistakes only and keeps a ledger of them.
     X, y : the rows and labels that the estimator was fitted on, in their order.
     u : coefficients (n,) of the comparator Σ uᵢ φ(xᵢ), which is scaled to length 1 and must not be 0. None (default):
         the last guess.

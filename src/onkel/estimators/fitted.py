@@ -22,7 +22,8 @@ from onkel.estimators.targets import Targets
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.ledger import Window
+from onkel.learners.kernel_perceptron import KernelPerceptronLearner
+from onkel.learners.linear_perceptron import LinearPerceptronLearner
 from onkel.models.columns import Columns
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
@@ -182,14 +183,14 @@ def n_mistakes(self: OnlineEstimator) -> int:
 @reading
 def n_updates(self: OnlineEstimator) -> int:
     """The number of updates, summed over the outputs."""
-    if not isinstance(self._learner.ledger, Window):
+    if isinstance(self._learner, KernelPerceptronLearner | LinearPerceptronLearner):
         raise AttributeError(f"the updates of a {self._name} are its mistakes; see n_mistakes_")
     return self._learner.n_updates
 
 
 @reading
 def mistakes(self: OnlineEstimator) -> NDArray[np.void]:
-    """The updates in order, or the last 1000 of them, with the fields round, row, class and step.
+    """The updates in order, all or the last ones, with the fields round, row, class and step.
 
     "class" is the index of the output in `classes_`.
     """

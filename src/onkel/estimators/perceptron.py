@@ -70,7 +70,8 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     ----------
     <classes_>
     mistakes_ : the ledger of all mistakes in order, a structured array with the fields round (from 1), row, class (the
-        index of the output in `classes_`) and step. Every guess of the run is a prefix of it.
+        index of the output in `classes_`) and step. Every guess of the run is a prefix of it, so the ledger is the
+        model: it grows by 32 bytes at every mistake, and nothing is ever dropped from it.
     n_mistakes_ : the number of mistakes, summed over the outputs and over all calls since the last new `fit`.
     <n_rounds_>
     mistake_counts_ : shape (outputs, m), the number of mistakes on each of the m support vectors. "outputs" is 1 for
@@ -245,8 +246,9 @@ class Perceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     coef_, intercept_ : shapes (outputs, features) and (outputs,), v and b of the hypothesis. "outputs" is 1 for two
         classes, else the number of classes: two classes have one output, which is positive for classes_[1]; more
         classes have one output each, in the order of `classes_`.
-    mistakes_ : the ledger of all mistakes in order, a structured array with the fields round (from 1), row (counted
+    mistakes_ : the last 100 000 mistakes in order, a structured array with the fields round (from 1), row (counted
         from 0, on through all calls since the last new `fit`), class (the index of the output in `classes_`) and step.
+        `onkel.bounds` needs all mistakes, and refuses a run that made more.
     n_mistakes_ : the number of mistakes, summed over the outputs and over all calls since the last new `fit`.
     <n_rounds_, n_iter_, converged_, n_features_in_, feature_names_in_>
 

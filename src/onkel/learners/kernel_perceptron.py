@@ -115,7 +115,7 @@ class Savepoint(NamedTuple):
     counts: dict[str, Any]
     support: Support
     size: SupportSize
-    n_updates: int
+    entries: dict[str, Any]  # of the ledger
 
 
 class KernelPerceptronLearner:
@@ -227,14 +227,14 @@ class KernelPerceptronLearner:
     def savepoint(self) -> Savepoint:
         """The present state, as `rollback` takes it: sizes, not copies, because vectors are only ever added."""
         counts = {"sq_norms": self.sq_norms, "n_seen": self.n_seen, "next_row_id": self.next_row_id}
-        return Savepoint(counts, self.support, self.support.savepoint(), len(self.ledger))
+        return Savepoint(counts, self.support, self.support.savepoint(), self.ledger.savepoint())
 
     def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
         assert isinstance(savepoint, Savepoint)
         with Transaction() as change:
             savepoint.support.rollback(savepoint.size, change)
-            self.ledger.truncate(savepoint.n_updates, change)
+            self.ledger.rollback(savepoint.entries, change)
             change.set(self, support=savepoint.support, **savepoint.counts)
 
     # ---------------------------------------------------------------- learning

@@ -7,7 +7,7 @@ from 0, so the hypothesis that it used in any round is the sum of a prefix of it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,9 +80,13 @@ class Ledger:
         self._room[count : count + len(new)] = new
         change.set(self, _count=np.array([count + len(new)]))
 
-    def truncate(self, count: int, change: Transaction) -> None:
-        """Keeps the first `count` entries only."""
-        change.set(self, _count=np.array([count]))
+    def savepoint(self) -> dict[str, Any]:
+        """The present entries, as `rollback` takes them: nothing is copied, because entries are only ever added."""
+        return {"_room": self._room, "_count": self._count.item()}
+
+    def rollback(self, savepoint: dict[str, Any], change: Transaction) -> None:
+        """Drops all entries since the savepoint was made."""
+        change.set(self, **savepoint | {"_count": np.array([savepoint["_count"]])})
 
     def end_of_longest(self, output: int, rounds: int) -> int:
         """The round that ended the hypothesis which was used longest, the first of several; rounds + 1 if none did.
@@ -137,7 +141,11 @@ class Ledger:
 
 
 class Window(Ledger):
-    """The last `size` updates of a stream, in bounded memory; `len` counts all updates there ever were."""
+    """The last `size` updates of a stream, in bounded memory; `len` counts all updates there ever were.
+
+    When there is no room left, the last entries move to new memory, so that the entries of a savepoint stay as they
+    were.
+    """
 
     def __init__(self, size: int = 1000) -> None:
         super().__init__()
@@ -163,6 +171,15 @@ class Window(Ledger):
                 dropped = self._dropped + count - len(kept)
                 change.set(self, _room=room, _count=np.array([len(kept)]), _dropped=dropped)
 
+    def savepoint(self) -> dict[str, Any]:
+        return super().savepoint() | {"_dropped": self._dropped}
+
+    def remapped(self, output_map: NDArray[np.float64]) -> Self:
+        twin = super().remapped(output_map)
+        copies = int(np.abs(output_map).sum()) // len(output_map)  # of each old output, the same for all
+        twin._dropped = copies * len(self) - len(twin.entries)
+        return twin
+
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray], prefix: str, size: int = 1000, count: int = 0) -> Self:
         """The window of a `size` whose `arrays` these are, after `count` updates in all."""
@@ -172,5 +189,6 @@ class Window(Ledger):
 
     def _with_entries(self, entries: NDArray[np.void]) -> Self:
         twin = super()._with_entries(entries[-self.size :].copy())
-        twin.size, twin._dropped = self.size, len(self) - len(twin.entries)
+        twin.size = self.size
+        twin._dropped = len(self) - len(twin.entries)
         return twin

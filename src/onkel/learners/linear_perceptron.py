@@ -5,7 +5,7 @@ It makes the same mistakes as the kernel perceptron with the linear kernel, upda
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,16 @@ from onkel.errors import InputError
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.learner import ONE, Floats, Ints
-from onkel.learners.ledger import Ledger
+from onkel.learners.ledger import Window
 from onkel.models.linear import LinearModel
 from onkel.models.scorer import check_arrays
-from onkel.models.state import State
+from onkel.models.state import Setting, State
 
 __all__ = ["LinearPerceptronLearner"]
 
 CHUNK_VALUES = 1 << 22  # rows × features × outputs of one native call, which then takes a fraction of a second
 CHUNK_ROWS = 4096  # rows of one native call, at most
+WINDOW = 100_000  # mistakes that the ledger keeps
 # What the core counts: struct PrimalCounts in cpp/learn/perceptron.h.
 COUNTS = np.dtype([("n_seen", np.int64), ("next_row_id", np.int64)])
 
@@ -35,7 +36,7 @@ class Savepoint(NamedTuple):
     V: Floats
     moments: Floats
     counts: NDArray[np.void]
-    n_updates: int
+    entries: dict[str, Any]  # of the ledger
 
 
 class LinearPerceptronLearner:
@@ -43,7 +44,8 @@ class LinearPerceptronLearner:
 
     V (outputs, features + 1) holds v and, in its last column, b; M the same sums with every step multiplied by its
     round, so that V − M / n_seen is the average of all hypotheses. The core changes them in place, together with the
-    counts and the ledger, in a native call that holds the GIL. The rows must be `VectorRows`, dense or CSR.
+    counts and the ledger, in a native call that holds the GIL. The ledger keeps the last `WINDOW` mistakes, because v
+    needs none of them. The rows must be `VectorRows`, dense or CSR.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class LinearPerceptronLearner:
     def __init__(self, n_features: int, n_outputs: int, eta: float, bias: bool) -> None:
         self.V, self.moments = np.zeros((n_outputs, n_features + 1)), np.zeros((n_outputs, n_features + 1))
         self.eta, self.bias = float(eta), bool(bias)
-        self.ledger = Ledger()
+        self.ledger = Window(WINDOW)
         self.counts = np.zeros(1, dtype=COUNTS)
 
     @property
@@ -126,14 +128,14 @@ class LinearPerceptronLearner:
 
     def savepoint(self) -> Savepoint:
         """The present state, as `rollback` takes it."""
-        return Savepoint(self.V.copy(), self.moments.copy(), self.counts.copy(), len(self.ledger))
+        return Savepoint(self.V.copy(), self.moments.copy(), self.counts.copy(), self.ledger.savepoint())
 
     def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
         assert isinstance(savepoint, Savepoint)
         with Transaction() as change:
             change.set(self, V=savepoint.V.copy(), moments=savepoint.moments.copy(), counts=savepoint.counts.copy())
-            self.ledger.truncate(savepoint.n_updates, change)
+            self.ledger.rollback(savepoint.entries, change)
 
     # ---------------------------------------------------------------- learning
 
@@ -172,7 +174,9 @@ class LinearPerceptronLearner:
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
-        settings = {"eta": self.eta, "bias": self.bias, "n_seen": self.n_seen, "next_row_id": self.next_row_id}
+        settings: dict[str, Setting] = {"eta": self.eta, "bias": self.bias}
+        settings |= {"n_seen": self.n_seen, "next_row_id": self.next_row_id}
+        settings |= {"window": self.ledger.size, "ledger_total": len(self.ledger)}
         arrays = {"V": self.V.copy(), "moments": self.moments.copy(), **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays)
 
@@ -188,7 +192,8 @@ class LinearPerceptronLearner:
         learner.V, learner.moments = V, moments
         learner.counts["n_seen"] = state.setting("n_seen", int)
         learner.counts["next_row_id"] = state.setting("next_row_id", int)
-        learner.ledger = Ledger.of_arrays(state.arrays, "ledger/")
+        window, total = state.setting("window", int), state.setting("ledger_total", int)
+        learner.ledger = Window.of_arrays(state.arrays, "ledger/", window, total)
         return learner
 
     def __reduce__(self) -> tuple[object, ...]:
