@@ -102,8 +102,8 @@ class Support:
     ) -> None:
         """Adds vectors when the transaction is committed.
 
-        Dense rows are copied and packed; rows of other kinds are kept, and must not change later. The coefficients and
-        moments of the vectors that are there already are multiplied by `factor`.
+        The rows are copied, since they may share the memory of the user's data; dense ones are packed, too. The
+        coefficients and moments of the vectors that are there already are multiplied by `factor`.
         """
         self._weigh(coef, moment, row_ids, change, factor)
         blocks = list(self.blocks)
@@ -114,7 +114,7 @@ class Support:
                 blocks.append(last)
             last.append(s, change)
         elif last is None or len(last) + len(s) > self.BLOCK:
-            blocks.append(s)
+            blocks.append(joined([s]))
         else:
             blocks[-1] = joined([last, s])
         change.set(self, blocks=blocks)
