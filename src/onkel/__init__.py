@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from onkel.features import PolynomialMap as PolynomialMap
 
 __version__ = "0.1.0.dev0"
-__all__ = sorted(entry.name for entry in ENTRIES)
+# `from onkel import *` must work on a plain install, and must not hide the package river.
+__all__ = sorted(entry.name for entry in ENTRIES if entry.needs is None)
 
 _ENTRIES = {entry.name: entry for entry in ENTRIES}
 
@@ -57,4 +58,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*_ENTRIES, "__version__"]

@@ -15,12 +15,16 @@ Task = Literal["module", "function", "transform", "classify", "regress", "detect
 
 
 class Entry(NamedTuple):
-    """A public name: the module that defines it, its task, and whether it can learn one example at a time."""
+    """A public name: the module that defines it, its task, and whether it can learn one example at a time.
+
+    `needs` is a package that its import needs and that is not installed with onkel, if there is one.
+    """
 
     name: str
     module: str
     task: Task
     online: bool = False
+    needs: str | None = None
 
 
 ENTRIES = (
@@ -33,7 +37,7 @@ ENTRIES = (
     Entry("gram", "onkel.gram", "module"),
     Entry("kernels", "onkel.kernels", "module"),
     Entry("plot", "onkel.plot", "module"),
-    Entry("river", "onkel.river", "module"),
+    Entry("river", "onkel.river", "module", needs="river"),
     Entry("progressive_validation", "onkel.evaluate", "function"),
     Entry("KernelPerceptron", "onkel.estimators.perceptron", "classify", online=True),
     Entry("Perceptron", "onkel.estimators.perceptron", "classify", online=True),

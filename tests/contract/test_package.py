@@ -43,13 +43,12 @@ PUBLIC = [
     "kernels",
     "plot",
     "progressive_validation",
-    "river",
 ]
 
 
 def test_the_public_names_are_these():
     assert sorted(onkel.__all__) == PUBLIC
-    assert set(PUBLIC) <= set(dir(onkel))
+    assert {*PUBLIC, "river"} <= set(dir(onkel))  # which a star import leaves out, since it needs another package
     for name in PUBLIC:
         assert getattr(onkel, name) is not None
 
@@ -86,6 +85,28 @@ def test_importing_onkel_loads_the_standard_library_only():
         "print(*sorted({m.split('.')[0] for m in set(sys.modules) - before} - sys.stdlib_module_names))"
     )
     assert run(code).stdout.split() == ["onkel"]
+
+
+def test_a_star_import_needs_no_optional_package():
+    code = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("matplotlib", "river", "pandas", "polars", "tqdm"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+from onkel import *
+import onkel
+assert KernelPerceptron is onkel.KernelPerceptron
+assert plot.GramDisplay is onkel.plot.GramDisplay
+assert "river" in dir(onkel) and "river" not in globals()
+try:
+    onkel.river
+except ImportError as error:
+    print(error)
+"""
+    found = run(code)
+    assert 'pip install "onkel[river]"' in found.stdout, found.stderr
 
 
 def test_importing_the_kernels_does_not_load_matplotlib_or_pandas():
