@@ -62,6 +62,11 @@ BAD_LABELS = {
     ),
 }
 BAD_NUMBERS = {
+    "complex y": (lambda X, y: (X, y + 0j), "Complex data not supported"),
+    "none among y": (
+        lambda X, y: (X, np.array([*y[:3], None, *y[4:]], dtype=object)),
+        "y must be finite; got 1 NaN or infinite value.*, the first a NaN at position 3",
+    ),
     "words for y": (lambda X, y: (X, np.full(len(y), "a")), "could not convert string|dtype|numeric"),
     "infinite y": (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.inf, y)), "Input y contains infinity"),
 }
@@ -179,10 +184,14 @@ BAD_CLASSES = {
     "mixed kinds": (lambda m, X, y: m.partial_fit(X, y.astype(str)), OnkelError, "y must hold .*; got '[01]'"),
     "mixed kinds alone": (lambda m, X, y: m.learn_one(X[0], "no"), OnkelError, "y must hold .*; got 'no'"),
     "continuous label": (lambda m, X, y: m.learn_one(X[0], 0.5), ValueError, "Unknown label type: continuous"),
-    "list for a label": (lambda m, X, y: m.learn_one(X[0], [1]), KindError, r"y must be one label; got \[1\]"),
+    "list for a label": (lambda m, X, y: m.learn_one(X[0], [1]), KindError, r"y must be one label.*; got \[1\]"),
+    "none for a label": (lambda m, X, y: m.learn_one(X[0], None), KindError, "y must be one label.*; got None"),
+    "complex label": (lambda m, X, y: m.learn_one(X[0], 1 + 0j), KindError, r"y must be one label.*; got \(1\+0j\)"),
+    "complex labels": (lambda m, X, y: m.partial_fit(X, y + 0j), ValueError, "Complex data not supported"),
 }
 BAD_TARGETS = {
     "word for a number": (lambda m, X, y: m.learn_one(X[0], "much"), KindError, "y must be one number; got 'much'"),
+    "complex for a number": (lambda m, X, y: m.learn_one(X[0], 1 + 0j), KindError, "y must be one number; got"),
     "none for a number": (lambda m, X, y: m.learn_one(X[0]), KindError, "y must be one number; got None"),
     "nan for a number": (lambda m, X, y: m.learn_one(X[0], np.nan), ValuesError, "y must be finite; got nan"),
 }
@@ -199,10 +208,6 @@ BAD_KERNELS = [
 BAD_EPOCHS = [
     ({"max_iter": 0}, ParameterError, f"max_iter {WHOLE} 0"),
     ({"max_iter": 2.5}, KindError, f"max_iter {WHOLE} 2.5"),
-]
-BAD_CLASS_WEIGHTS = [
-    ({"class_weight": {0: -1.0}}, ValuesError, "class_weight must be >= 0; got -1"),
-    ({"class_weight": "heavy"}, ValueError, "class_weight"),
 ]
 BAD_BUDGETS = [
     ({"budget": 0}, ParameterError, f"budget {WHOLE} 0"),
@@ -274,7 +279,6 @@ BAD_PARAMETERS = {
     "NormaOneClass": [*BAD_NORMA, ({"nu": None}, ParameterError, "nu must be between 0 and 1; got None")],
     "SVC": [
         ({"C": 0.0}, ParameterError, "C must be a number > 0; got 0.0"),
-        ({"class_weight": {7: 2.0}}, ValueError, "class_weight"),
         (
             {"decision_function_shape": "pairs"},
             ParameterError,

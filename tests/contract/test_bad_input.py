@@ -11,7 +11,6 @@ import pytest
 from contract.bad_calls import (
     BAD_BUDGETS,
     BAD_CALLS,
-    BAD_CLASS_WEIGHTS,
     BAD_CLASSES,
     BAD_EPOCHS,
     BAD_KERNELS,
@@ -154,7 +153,6 @@ def test_a_call_that_is_refused_says_why_and_changes_nothing(cls, case):
 BAD = [
     *((cls, *case) for cls in WITH_KERNEL for case in BAD_KERNELS),
     *((cls, *case) for cls in ONLINE for case in BAD_EPOCHS),
-    *((cls, *case) for cls in ONLINE_CLASSIFIERS for case in BAD_CLASS_WEIGHTS),
     *((cls, *case) for cls in ONLINE if has(cls, "budget") for case in BAD_BUDGETS),
     *((cls, *case) for cls in SVMS for case in BAD_SOLVERS),
     *((cls, *case) for cls in EVERY for case in BAD_PARAMETERS[cls.__name__]),

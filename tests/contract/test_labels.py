@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from contract.registered import (
     BUDGETED,
     CLASSIFIERS,
     ONLINE,
+    ONLINE_CLASSIFIERS,
     PERCEPTRONS,
     assert_same,
     data,
@@ -32,6 +35,7 @@ from onkel import (
     Perceptron,
     Projectron,
 )
+from onkel.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -120,6 +124,61 @@ def test_a_longer_name_that_comes_late_is_not_cut(cls):
     assert machine.classes_.tolist() == ["a", "a much longer name", "bb"]
     assert set(machine.predict(X)) <= set(names.tolist())
     assert "a much longer name" in machine.predict(X)
+
+
+LATE = {  # the labels that come first, those that come late, and the dtype of all of them
+    "int8, then a large one": (np.array([0, 1], np.int8), np.array([0, 300]), np.int64),
+    "uint8, then a negative one": (np.array([0, 1], np.uint8), np.array([0, -1]), np.int64),
+    "bool, then a number": (np.array([False, True]), np.array([0, 2]), np.int64),
+    "a number, then bool": (np.array([5, 7]), np.array([False, True]), np.int64),
+    "int32, then a large one": (np.array([0, 1], np.int32), np.array([0, 1 << 40]), np.int64),
+    "float32, then a large one": (np.array([0.0, 1.0], np.float32), np.array([0, (1 << 24) + 1]), np.float64),
+    "int64, then uint64": (np.array([-1, 1]), np.array([1, 2], np.uint64), np.int64),
+    "uint64": (np.array([1 << 63, 1], np.uint64), np.array([1, (1 << 63) + 1], np.uint64), np.uint64),
+    "uint64, then int64": (np.array([(1 << 63) + 1, 1], np.uint64), np.array([1, 2]), np.uint64),
+}
+
+
+@pytest.mark.parametrize(("cls", "late", "one_by_one"), pairwise(ONLINE_CLASSIFIERS, list(LATE), [False, True]))
+def test_labels_that_come_late_are_not_wrapped_or_rounded(cls, late, one_by_one):
+    first, then, dtype = LATE[late]
+    X = np.array([[-5.0, -5.0], [5.0, 5.0], [-5.0, -5.0], [-5.0, 5.0]])
+    chunks = [(X[:2], first), (X[2:], then)] + 3 * [(X[1:2], first[1:]), (X[2:], then)]
+    machine = able(cls)
+    for rows, labels in chunks:
+        if one_by_one:
+            learn_each(machine, rows, labels)
+        else:
+            machine.partial_fit(rows, labels)
+    expected = sorted({*first.tolist(), *then.tolist()})
+    for twin in (machine, pickle.loads(pickle.dumps(machine)), cls().resume(machine.snapshot())):
+        assert twin.classes_.tolist() == twin.model_.decision.labels.tolist() == expected
+        assert twin.classes_.dtype == dtype
+        assert set(twin.predict(X).tolist()) <= set(expected)
+        assert twin.predict_one(X[3]) == twin.predict(X[3:])[0] == then[1]
+        twin.learn_one(X[3], then[1]).partial_fit(X[2:], then)
+        assert twin.classes_.tolist() == expected
+
+
+ROUNDED = {
+    "a negative number after uint64": (np.array([(1 << 63) + 1, 1], np.uint64), np.array([1, -1])),
+    "uint64 after a negative number": (np.array([-1, 1]), np.array([1, (1 << 64) - 1], np.uint64)),
+    "a large number after floats": (np.array([0.0, 1.0]), np.array([0, (1 << 53) + 1])),
+    "floats after a large number": (np.array([(1 << 53) + 1, 1 << 53]), np.array([1.0, 2.0])),
+}
+
+
+@pytest.mark.parametrize("case", ROUNDED)
+@each_online_classifier
+def test_labels_that_no_dtype_holds_together_are_refused(cls, case):
+    first, then = ROUNDED[case]
+    X, _ = data(cls)
+    machine = new(cls).partial_fit(X[:2], first)
+    before = machine.classes_.tolist(), machine.n_rounds_
+    for call in (lambda: machine.partial_fit(X[2:4], then), lambda: machine.learn_one(X[2], then[1])):
+        with pytest.raises(InputError, match=r"labels that fit into one dtype; got .* after .*or strings by"):
+            call()
+        assert (machine.classes_.tolist(), machine.n_rounds_) == before
 
 
 @each_online_classifier

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import tracemalloc
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -27,7 +29,7 @@ from contract.registered import (
 )
 from pairwise import pairwise
 
-from onkel import KernelPerceptron, OnlineSVC, Projectron
+from onkel import BudgetPerceptron, Forgetron, KernelPerceptron, OnlineSVC, Projectron
 from onkel.errors import KindError
 from onkel.kernels import RBF
 
@@ -99,6 +101,40 @@ def test_a_copy_in_the_middle_of_a_stream_goes_on_alike(made, way, dtype):
     assert shown(twin, X) == before
     assert shown(machine, X) == before
     assert updates(machine) > 10
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@each_online
+def test_a_memory_mapped_machine_learns_on(cls, convert, tmp_path):
+    X, y = data(cls)
+    joblib.dump(new(cls, warm_start=True).fit(convert(X), y), tmp_path / "machine")
+    mapped, plain = (joblib.load(tmp_path / "machine", mmap_mode=mode) for mode in ("r", None))
+    for machine in (mapped, plain):
+        machine.partial_fit(convert(-X), y)
+        learn_each(machine, -X, y).fit(convert(X), y)
+    assert shown(mapped, X) == shown(plain, X)
+
+
+@pytest.mark.parametrize("learn", ["fit", "partial_fit", "learn_one"])
+@pytest.mark.parametrize(
+    ("cls", "params"),
+    [
+        *((cls, {}) for cls in ONLINE if "budget" in cls().get_params()),
+        (Forgetron, {"variant": "basic"}),
+        (BudgetPerceptron, {"forget": "oldest"}),
+        (Projectron, {"aggressive": True}),
+    ],
+)
+def test_a_large_budget_takes_memory_only_as_it_fills(cls, params, learn):
+    X, y = data(cls, n=2)
+    tracemalloc.start()
+    machine = new(cls, **params | {"budget": 200_000})
+    learn_each(machine, X, y) if learn == "learn_one" else getattr(machine, learn)(X, y)
+    assert len(pickle.dumps(machine)) < 1e5
+    assert shown(type(machine)().resume(machine.snapshot()), X) == shown(machine, X)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2e6
 
 
 # ---------------------------------------------------------------- checkpoints

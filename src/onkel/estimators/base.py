@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from onkel._core.transaction import restore
 from onkel.bounds.equal_rows import conflicts
-from onkel.errors import ParameterError, warn
+from onkel.errors import InputError, KindError, ParameterError, warn
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
 from onkel.kernels.rows import Rows
@@ -41,7 +41,8 @@ def set_params(self: Any, **params: Any) -> Any:
             )
     for name, change in changes.items():
         params[name] = params.get(name, getattr(self, name)).with_params(**change)
-    BaseEstimator.set_params(self, **params)
+    with undo_on_error(self):
+        BaseEstimator.set_params(self, **params)
     return self
 
 
@@ -61,6 +62,12 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
     # ---------------------------------------------------------------- parameters
 
     set_params = set_params
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        built_with = vars(self).get("_built_with")
+        if built_with is not None:  # what was set may be a parameter that the learner was built with
+            built_with.checked = False
 
     def _check_params(self) -> None:
         """Refuses parameters that cannot be used."""
@@ -85,7 +92,10 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        takes = self._named_kernel().takes
+        try:
+            takes = self._named_kernel().takes
+        except (InputError, KindError):  # `fit` refuses this kernel; here that would end a whole GridSearchCV
+            takes = "vectors"
         tags.input_tags.pairwise = takes == "gram"
         tags.input_tags.sparse = takes in ("vectors", "anything")
         tags.input_tags.two_d_array = takes != "objects"
@@ -99,7 +109,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
         return {name: value for name, value in vars(self).items() if name in params or not _is_fitted_name(name)}
 
 
-FITTED = ("_learner", "_targets", "_columns", "_draw", "_is_psd", "_certified", "_scorer")
+FITTED = ("_learner", "_targets", "_columns", "_draw", "_is_psd", "_certified", "_scorer", "_built_with")
 
 
 def _is_fitted_name(name: str) -> bool:

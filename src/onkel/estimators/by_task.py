@@ -64,6 +64,8 @@ def learn_one_number(self: Online, x: Any, y: Any = None) -> Online:
     learner = self.__dict__.get("_learner")
     if learner is None or (learner.kernel is not None and learner.kernel.takes == "gram"):
         return self._learn_first(x, None if self.TARGETS.kind == "none" else [y])
+    if not self._built_with.checked:
+        self._built_with.refuse_changed(self)
     with self._lock:
         learner, kernel = self._learner, self._learner.kernel or LINEAR
         if brings_features(x, self._columns):

@@ -1,6 +1,7 @@
 """The state of an estimator: its parameters and everything that it has learned, as plain values and named arrays.
 
-    settings   params, and what a fit sets: n_iter_, converged_, gamma_, the certificate
+    settings   params, those that the learner was built with, and what a fit sets: n_iter_, converged_, gamma_, the
+               certificate
     parts      targets (what is known about y), columns, learner
 
 Parameters keep their types: the dict of `class_weight` becomes a list of pairs, a RandomState its numbers, and a kernel
@@ -21,6 +22,7 @@ from onkel._core.transaction import assign, restore
 from onkel.bounds.theorems import Certificate
 from onkel.errors import KindError
 from onkel.estimators.fitted import Certified, ScorerCache
+from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.targets import Labels
 from onkel.kernels import Kernel
 from onkel.kernels.custom import Custom
@@ -104,6 +106,7 @@ def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> S
         if hasattr(estimator, key):
             settings[key.strip("_")] = getattr(estimator, key)
     settings["names_were_given"] = hasattr(estimator, "feature_names_in_")
+    settings["built_with"] = params_settings(estimator._built_with.params, estimator._name)
     if estimator._certified is not None:
         about, certificate = estimator._certified
         settings["certificate"] = {"about": about, **_certificate_settings(certificate)}  # type: ignore[dict-item]
@@ -124,6 +127,7 @@ def online_from_state(cls: type[Online], state: State) -> Online:
     columns = Columns.from_state(state.part("columns"))
     new: dict[str, Any] = {"_learner": learner, "_targets": targets, "_columns": columns, "_certified": None}
     new["_scorer"], new["_lock"] = ScorerCache(), Lock()
+    new["_built_with"] = BuiltWith(params_from_settings(state.settings["built_with"]))  # type: ignore[arg-type]
     for key in ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"):
         if key.strip("_") in state.settings:
             new[key] = state.settings[key.strip("_")]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onkel._core import Lock
 from onkel.estimators.fitted import ScorerCache
 from onkel.estimators.input import Checked, sample_weights
+from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.targets import Labels, Targets, class_weights
 from onkel.gram import check_gram
 from onkel.kernels import Precomputed
@@ -38,15 +39,25 @@ class Examples(NamedTuple):
 
 
 def examples_of(
-    estimator: OnlineEstimator, checked: Checked, sample_weight: Any, first_id: int, *, balanced: bool
+    estimator: OnlineEstimator,
+    checked: Checked,
+    sample_weight: Any,
+    first_id: int,
+    targets: Targets | None,
+    *,
+    balanced: bool,
 ) -> Examples:
-    """The examples with positive weights: sample weight times class weight."""
+    """The examples with positive weights: sample weight times class weight.
+
+    `targets` are those of the stream so far, None in a new fit; `balanced` says whether class_weight="balanced" is
+    allowed.
+    """
     rows, n = checked.rows, len(checked.rows)
     y = np.ones(n) if checked.y is None else np.asarray(checked.y)
     weights = sample_weights(sample_weight, n, estimator._name)
     class_weight = getattr(estimator, "class_weight", None)
     if class_weight is not None:
-        weights *= class_weights(class_weight, y, weights > 0, estimator._name, balanced=balanced)
+        weights *= class_weights(class_weight, y, weights > 0, estimator._name, targets, balanced=balanced)
     present = np.flatnonzero(weights > 0)
     if len(present) < n:
         rows, y, weights = rows[present], y[present], weights[present]
@@ -56,7 +67,8 @@ def examples_of(
 def first_attributes(estimator: OnlineEstimator, columns: Columns, rows: Rows, targets: Targets) -> dict[str, Any]:
     """The attributes that the first data of a fit or a stream decide."""
     new: dict[str, Any] = {"_targets": targets, "_columns": columns, "_certified": None}
-    new["_scorer"], new["_lock"] = ScorerCache(), estimator.__dict__.setdefault("_lock", Lock())
+    new["_scorer"], new["_built_with"] = ScorerCache(), BuiltWith.of(estimator)
+    new["_lock"] = estimator.__dict__.setdefault("_lock", Lock())
     if isinstance(targets, Labels):
         new["classes_"] = targets.classes
     if columns.n_features is not None:

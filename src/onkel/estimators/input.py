@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from onkel.checks import check_sample_weight
 from onkel.errors import KindError, ShapeError, ValuesError
+from onkel.estimators.targets import check_numbers
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
@@ -101,16 +102,16 @@ def _validated(
     if targets == "none":
         return validate_data(estimator, X, **options), None
     X, y = validate_data(estimator, X, y, y_numeric=targets == "numbers", **options)
-    return X, y
+    return X, check_numbers(y, type(estimator).__name__) if targets == "numbers" else y
 
 
 def _targets_of_objects(estimator: BaseEstimator, y: Any, n: int, targets: TargetKind) -> NDArray | None:
     """y for n objects, which scikit-learn does not check."""
     if targets == "none":
         return None
-    found = np.asarray(y, dtype=np.float64 if targets == "numbers" else None)
+    name = type(estimator).__name__
+    found = check_numbers(y, name) if targets == "numbers" else np.asarray(y)
     if found.shape != (n,):
-        name = type(estimator).__name__
         raise ShapeError(f"{name}: y must give a label per object, shape ({n},); got {found.shape}.")
     return found
 

@@ -29,12 +29,18 @@ __all__ = ["learn_change", "learn_examples", "undo_if_refused"]
 
 @contextlib.contextmanager
 def undo_if_refused(estimator: OnlineEstimator) -> Iterator[None]:
-    """Undoes everything if the block raises an error; a Ctrl-C leaves what has been learned by then."""
+    """Undoes everything that was learned in the block if it raises an error.
+
+    A random generator that is the estimator's `random_state` goes back, too. A Ctrl-C leaves what has been learned by
+    then.
+    """
     before, learner = vars(estimator).copy(), estimator.__dict__.get("_learner")
     savepoint = None
     if learner is not None:
         with estimator._lock:
             savepoint = learner.savepoint()
+    random = estimator.random_state if hasattr(estimator.random_state, "get_state") else None
+    drawn = None if random is None else random.get_state()
     try:
         yield
     except Exception:
@@ -44,6 +50,8 @@ def undo_if_refused(estimator: OnlineEstimator) -> Iterator[None]:
             with before["_lock"]:
                 restore(estimator, before | {"_scorer": ScorerCache()})  # somebody may have predicted in between
                 learner.rollback(savepoint)
+        if random is not None:
+            random.set_state(drawn)
         raise
 
 

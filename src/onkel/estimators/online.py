@@ -32,6 +32,7 @@ from onkel.estimators.examples import Examples, examples_of, first_attributes
 from onkel.estimators.input import are_labels, first_data, more_data, rows_to_predict
 from onkel.estimators.learning import learn_change, learn_examples, undo_if_refused
 from onkel.estimators.one_example import as_batch, brings_features, one_row, with_features_of
+from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.progress import progress_bar
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, Targets, check_labels, class_weights
@@ -61,12 +62,14 @@ class OnlineEstimator(Estimator):
     class_weight: Any  # only classifiers have it
 
     TARGETS: ClassVar[type[Targets]] = Labels
+    FREE_PARAMS: ClassVar[frozenset[str]] = frozenset()  # besides those of every estimator (parameters.FREE)
 
     _learner: Learner
     _targets: Targets
     _columns: Columns
     _scorer: fitted.ScorerCache
     _lock: Lock  # whoever learns or reads takes it; learning leaves it between two parts
+    _built_with: BuiltWith
     _certified: fitted.Certified | None
     _is_psd: bool | None
     _draw: float
@@ -161,10 +164,10 @@ class OnlineEstimator(Estimator):
         """The attributes of a new fit, all but the learner, and its examples."""
         checked = first_data(self, self._named_kernel(), X, y, self.TARGETS.kind)
         if self.TARGETS is not Labels:
-            examples = examples_of(self, checked, sample_weight, 0, balanced=True)
+            examples = examples_of(self, checked, sample_weight, 0, None, balanced=True)
             return first_attributes(self, checked.columns, examples.rows, self.TARGETS()), examples
         check_labels(checked.y, self._name)
-        examples = examples_of(self, checked, sample_weight, 0, balanced=True)
+        examples = examples_of(self, checked, sample_weight, 0, None, balanced=True)
         classes = np.unique(examples.y)
         if len(classes) < 2:
             raise InputError(
@@ -175,12 +178,14 @@ class OnlineEstimator(Estimator):
 
     def _more_examples(self, X: Any, y: Any, sample_weight: Any, *, balanced: bool) -> Examples:
         """Checked examples for an estimator that has learned before."""
+        self._built_with.refuse_changed(self)
         kernel = self._learner.kernel or LINEAR
         checked = more_data(self, kernel, self._columns, X, y, self.TARGETS.kind)
         if self.TARGETS is Labels and not are_labels(checked.y):
             check_labels(checked.y, self._name)
         self._check_examples(kernel, checked.rows)
-        return examples_of(self, checked, sample_weight, self._learner.next_row_id, balanced=balanced)
+        next_id = self._learner.next_row_id
+        return examples_of(self, checked, sample_weight, next_id, self._targets, balanced=balanced)
 
     # ---------------------------------------------------------------- learning from a stream
 
@@ -233,7 +238,7 @@ class OnlineEstimator(Estimator):
         else:
             check_labels(checked.y, self._name)
             targets = self._known_classes(classes)
-        examples = examples_of(self, checked, sample_weight, 0, balanced=False)
+        examples = examples_of(self, checked, sample_weight, 0, targets, balanced=False)
         new = first_attributes(self, checked.columns, checked.rows, targets)
         learner = self._new_learner(new.get("kernel_", LINEAR), checked.columns, targets.n_outputs)
         draw = check_random_state(self.random_state).uniform()
@@ -264,6 +269,8 @@ class OnlineEstimator(Estimator):
         if learner is None or (learner.kernel is not None and learner.kernel.takes == "gram"):
             self._refuse_many(label)
             return self._learn_first(x, [y])
+        if not self._built_with.checked:
+            self._built_with.refuse_changed(self)
         with self._lock:
             learner, columns = self._learner, self._columns
             kernel = learner.kernel or LINEAR
@@ -293,7 +300,7 @@ class OnlineEstimator(Estimator):
             self._targets = targets.with_examples(y, [], n_seen)
         weights, class_weight = np.ones(1), getattr(self, "class_weight", None)
         if class_weight is not None:
-            weights = class_weights(class_weight, y, weights > 0, self._name, balanced=False)
+            weights = class_weights(class_weight, y, weights > 0, self._name, targets, balanced=False)
         if isinstance(x, dict) and kernel.takes == "vectors":
             columns = with_features_of(x, columns, self._name)
         row, row_id = one_row(x, kernel, columns, self._name), self._learner.next_row_id
@@ -308,15 +315,16 @@ class OnlineEstimator(Estimator):
             self._learner.learn(row, self._targets.encode(y), weights, np.array([row_id]))
 
     def _refuse_many(self, label: Any) -> None:
-        if isinstance(label, (list, tuple, set, dict, np.ndarray)):
-            raise KindError(f"{self._name}: y must be one label; got {label!r}.")
+        if label is None or isinstance(label, (list, tuple, set, dict, np.ndarray, complex)):
+            raise KindError(f"{self._name}: y must be one label, a whole number or a string; got {label!r}.")
 
     def _knows(self, label: Any, n_seen: int) -> bool:
         """Whether an example of this class has been seen, and no class is announced that has not come."""
         targets = self._targets
         assert isinstance(targets, Labels)
         try:
-            return targets.latest <= n_seen and label in targets.since
+            known = targets.latest <= n_seen and label in targets.since
+            return known and type(label) is not complex  # 1 + 0j equals 1
         except TypeError:  # it cannot be hashed
             return False
 

@@ -108,6 +108,8 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.verbose = verbose
 
+    FREE_PARAMS = frozenset({"finish_fit"})
+
     def _check_params(self) -> None:
         super()._check_params()
         for name in ("C", "tol", "cache_size"):
@@ -134,6 +136,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         the steps made so far are kept, and KeyboardInterrupt is raised.
         """
         check_is_fitted(self, "_learner")
+        self._built_with.refuse_changed(self)
         if not self._learner.finish(self._lock):
             warn(
                 f"{self._name}: finish stopped before all pairs were within tol={self.tol:g}; what is kept leaves a "

@@ -1,14 +1,19 @@
-"""Parameters that several online estimators have: their checks, and what follows from them."""
+"""Parameters of the online estimators: checks that several have, what follows from them, and which may change."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.utils import check_random_state
 
 from onkel.checks import check_integer
+from onkel.errors import ParameterError
 
-__all__ = ["check_budget", "seed_of"]
+__all__ = ["FREE", "BuiltWith", "check_budget", "seed_of"]
+
+# Parameters that every call of a learning method reads anew. All others are built into the learner by the first one.
+FREE = frozenset({"max_iter", "shuffle", "random_state", "class_weight", "warm_start", "verbose"})
 
 
 def check_budget(budget: Any, name: str, *, none: bool = False) -> None:
@@ -20,3 +25,42 @@ def check_budget(budget: Any, name: str, *, none: bool = False) -> None:
 def seed_of(random_state: Any) -> int:
     """A seed for the learner's own random numbers."""
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+class BuiltWith:
+    """The parameters that a learner was built with: another value has no effect on it, so learning on is refused.
+
+    `checked` says that no parameter was set since they were compared, so that `learn_one` need not compare them.
+    """
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        self.params, self.checked = dict(params), False
+
+    @classmethod
+    def of(cls, estimator: Any) -> BuiltWith:
+        """The present parameters of an estimator, except those that may change."""
+        params, free = estimator.get_params(deep=False), FREE | estimator.FREE_PARAMS
+        return cls({name: value for name, value in params.items() if name not in free})
+
+    def __reduce__(self) -> tuple[type[BuiltWith], tuple[dict[str, Any]]]:
+        return BuiltWith, (self.params,)
+
+    def refuse_changed(self, estimator: Any) -> None:
+        """Raises ParameterError if a parameter has another value now."""
+        for name, built in self.params.items():
+            value = getattr(estimator, name)
+            if value is not built and not _equal(value, built):
+                raise ParameterError(
+                    f"{type(estimator).__name__}: {name} was {built!r} when learning began, and {value!r} cannot take "
+                    f"its place in what was learned. Go on with set_params({name}={built!r}), or start anew with a fit "
+                    "without warm_start or with a clone."
+                )
+        self.checked = True
+
+
+def _equal(value: Any, other: Any) -> bool:
+    """Whether two values are equal; False if they cannot be compared."""
+    try:
+        return bool(value == other)
+    except (TypeError, ValueError):
+        return False

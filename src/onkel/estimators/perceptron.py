@@ -139,6 +139,8 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- making the learner
 
+    FREE_PARAMS = frozenset({"hypothesis", "cache_size"})
+
     def _check_params(self) -> None:
         super()._check_params()
         check_number(self.cache_size, "cache_size", self._name, at_least=0.0)
@@ -286,6 +288,8 @@ class Perceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.verbose = verbose
+
+    FREE_PARAMS = frozenset({"hypothesis"})
 
     def _check_params(self) -> None:
         super()._check_params()

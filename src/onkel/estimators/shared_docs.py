@@ -100,20 +100,26 @@ _ONLINE_PARAMETERS = {
         """,
     "class_weight": """
         class_weight : None (default): every class has weight 1. A dict {class: weight}, with weights ≥ 0 and 1 for a
-            class that is missing; or "balanced", n / (classes · examples of the class), which needs all the data and so
-            works in `fit` only. Class weight times sample weight multiplies an example's step; 0 leaves the example
+            class that is missing; a key that is not among the classes of `fit` or of ``partial_fit(classes=…)`` is an
+            error, and where classes may come late, a key that is a string while the labels are numbers, or the other
+            way round. Or "balanced", n / (classes · examples of the class), which needs all the data and so works in
+            `fit` only. Class weight times sample weight multiplies an example's step; 0 leaves the example
             out.
         """,
     "class_weight (PA)": """
         class_weight : None (default): every class has weight 1. A dict {class: weight}, with weights ≥ 0 and 1 for a
-            class that is missing; or "balanced", n / (classes · examples of the class), which needs all the data and so
-            works in `fit` only. Class weight times sample weight multiplies C for an example ("PA-I" and "PA-II"); 0
+            class that is missing; a key that is not among the classes of `fit` or of ``partial_fit(classes=…)`` is an
+            error, and where classes may come late, a key that is a string while the labels are numbers, or the other
+            way round. Or "balanced", n / (classes · examples of the class), which needs all the data and so works in
+            `fit` only. Class weight times sample weight multiplies C for an example ("PA-I" and "PA-II"); 0
             leaves the example out. Plain "PA" ignores every weight except 0, since its step always ends the loss.
         """,
     "class_weight (C)": """
         class_weight : None (default): every class has weight 1. A dict {class: weight}, with weights ≥ 0 and 1 for a
-            class that is missing; or "balanced", n / (classes · examples of the class), which needs all the data and so
-            works in `fit` only. Class weight times sample weight multiplies C for an example; 0 leaves the example out.
+            class that is missing; a key that is not among the classes of `fit` or of ``partial_fit(classes=…)`` is an
+            error, and where classes may come late, a key that is a string while the labels are numbers, or the other
+            way round. Or "balanced", n / (classes · examples of the class), which needs all the data and so works in
+            `fit` only. Class weight times sample weight multiplies C for an example; 0 leaves the example out.
         """,
     "warm_start": """
         warm_start : False (default): each `fit` starts anew. True: `fit` continues from what was learned before.

@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
@@ -21,7 +20,7 @@ from onkel.errors import InputError, ParameterError
 from onkel.estimators.base import undo_on_error
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.svm_base import SupportVectorMachine, as_support, fit_one
-from onkel.estimators.targets import check_labels
+from onkel.estimators.targets import check_class_weight, check_labels, weights_by_class
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.svm import dual
@@ -48,8 +47,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     ----------
     C : > 0, default 1, the cost of an error; inf allows none. Cᵢ is C times the sample weight times the class weight.
     <kernel, degree, gamma, coef0 (SVM), shrinking, tol, cache_size>
-    class_weight : None (default): every class has weight 1. A dict {class: weight}, with 1 for a class that is missing;
-        or "balanced", n / (classes · examples of the class).
+    class_weight : None (default): every class has weight 1. A dict {class: weight}, with weights ≥ 0 and 1 for a class
+        that is missing; a key that is no class of y is an error. Or "balanced", n / (classes · examples of the class).
     <verbose (SVM), max_iter (SVM)>
     decision_function_shape : with more than two classes, `decision_function` has a column for each class ("ovr",
         default) or for each pair of classes ("ovo").
@@ -172,7 +171,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         if len(np.unique(index[weights > 0])) < 2:
             raise InputError("Invalid input - all samples with positive weights belong to the same class.")
         self.classes_ = classes
-        self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=y)
+        check_class_weight(self.class_weight, classes, self._name)
+        self.class_weight_ = weights_by_class(self.class_weight, classes, y)
         return index
 
     def _set_solutions(self, rows: Rows, index: NDArray, pairs: PairProblems, solutions: list[dual.Solution]) -> None:

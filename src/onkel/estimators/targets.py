@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+import numbers
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -29,13 +30,25 @@ from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from onkel.errors import InputError, KindError, ParameterError, ValuesError
+from onkel.checks import check_finite, check_number
+from onkel.errors import InputError, KindError, ParameterError
 from onkel.models.decision import Classes, Decision, Number
 from onkel.models.state import State
 
-__all__ = ["Labels", "Numbers", "Targets", "Unlabelled", "check_labels", "class_weights"]
+__all__ = [
+    "Labels",
+    "Numbers",
+    "Targets",
+    "Unlabelled",
+    "check_class_weight",
+    "check_labels",
+    "check_numbers",
+    "class_weights",
+    "weights_by_class",
+]
 
 Floats = NDArray[np.float64]
+SHOWN = 10  # classes at most that a message lists
 
 
 class Targets(Protocol):
@@ -137,6 +150,20 @@ def check_labels(y: NDArray, who: str) -> None:
     check_classification_targets(y)
 
 
+def check_numbers(y: Any, who: str) -> Floats:
+    """Targets of a regression as finite float64 numbers; refuses complex ones, and None, which NumPy takes for NaN."""
+    given = np.asarray(y)
+    if given.dtype.kind not in "biufO":
+        raise KindError(f"{who}: y must hold real numbers; got dtype {given.dtype}.")
+    try:
+        found: Floats = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise KindError(f"{who}: y must hold real numbers; {error}.") from error
+    if found.size:
+        check_finite(found, "y", who)
+    return found
+
+
 def _mixed_kinds(y: NDArray, who: str) -> KindError:
     """The error for labels that cannot be sorted; it shows two that cannot be compared."""
     of_kind: dict[type, Any] = {}
@@ -156,29 +183,69 @@ def _mixed_kinds(y: NDArray, who: str) -> KindError:
 
 
 def class_weights(
-    class_weight: Any, y: NDArray, present: NDArray[np.bool_], who: str, *, balanced: bool
+    class_weight: Any, y: NDArray, present: NDArray[np.bool_], who: str, targets: Targets | None, *, balanced: bool
 ) -> NDArray[np.float64]:
     """The class weight of each row, shape (n,).
 
     `present` (n,) marks the rows with a positive sample weight, from which "balanced" counts; `balanced` says whether
-    "balanced" is allowed.
+    "balanced" is allowed. `targets` are the classes so far; None: those of y are all.
     """
-    classes = np.unique(y)
-    if isinstance(class_weight, str):
-        if not balanced:
-            raise ParameterError(
-                f"{who}: class_weight={class_weight!r} needs all the data, so it cannot be used in partial_fit. "
-                "Give a dict {class: weight}."
-            )
-        found = np.unique(y[present])
-        of_class = np.zeros(len(classes))
-        of_class[np.searchsorted(classes, found)] = compute_class_weight(class_weight, classes=found, y=y[present])
+    if isinstance(class_weight, str) and class_weight == "balanced" and not balanced:
+        raise ParameterError(
+            f"{who}: class_weight={class_weight!r} needs all the data, so it cannot be used in partial_fit. "
+            "Give a dict {class: weight}."
+        )
+    classes, index = np.unique(y, return_inverse=True)
+    if isinstance(targets, Labels):
+        check_class_weight(class_weight, targets.classes if targets.found else classes, who, more=not targets.fixed)
     else:
-        of_class = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
-        if of_class.min() < 0:
-            raise ValuesError(f"{who}: class_weight must be >= 0; got {of_class.min():g}.")
-    found_weights: NDArray[np.float64] = of_class[np.searchsorted(classes, y)]
-    return found_weights
+        check_class_weight(class_weight, classes, who)
+    return weights_by_class(class_weight, classes, y[present])[index.ravel()]
+
+
+def check_class_weight(class_weight: Any, classes: NDArray, who: str, *, more: bool = False) -> None:
+    """Refuses a class_weight that is not None, "balanced" or a dict of classes and their weights.
+
+    `more` says whether further classes may come: then a key must be a label of the kind of the classes that there are.
+    """
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, dict):
+        wanted = "None, 'balanced' or a dict {class: weight}"
+        kind = ParameterError if isinstance(class_weight, str) else KindError
+        raise kind(f"{who}: class_weight must be {wanted}; got {class_weight!r}.")
+    known = set(classes.tolist())
+    words = any(isinstance(label, str) for label in known)
+    for key, weight in class_weight.items():
+        possible = more and isinstance(key, str) == words and (words or isinstance(key, numbers.Real))
+        if key not in known and not possible:
+            shown = f"{str(classes.tolist()[:SHOWN])[:-1]}, …]" if len(known) > SHOWN else str(classes.tolist())
+            raise ParameterError(
+                f"{who}: class_weight must name classes of y, {shown}; got the key {key!r}. Leave it out, or write it "
+                "as the label is written in y."
+            )
+        check_number(weight, f"class_weight[{key!r}]", who, at_least=0.0)
+
+
+def weights_by_class(class_weight: Any, classes: NDArray, y: NDArray) -> Floats:
+    """The weight of each class, shape (classes,), by a class_weight that has been checked; "balanced" counts y."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, dict):
+        return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    found, weights = np.unique(y), np.zeros(len(classes))
+    weights[np.searchsorted(classes, found)] = compute_class_weight("balanced", classes=found, y=y)
+    return weights
+
+
+def _exact(labels: Sequence[Any]) -> NDArray | None:
+    """Labels as an array that holds each of them exactly; None if NumPy has no dtype for them."""
+    array = np.asarray(labels)
+    if array.tolist() == list(labels):
+        return array
+    if all(isinstance(label, int) for label in labels) and min(labels) >= 0 and max(labels) < 1 << 64:
+        return np.array(labels, dtype=np.uint64)  # which NumPy takes for float64
+    return None
 
 
 class Labels:
@@ -211,7 +278,8 @@ class Labels:
         self.since: dict[Any, int] = dict(since or {})
         self.latest = max(self.since.values(), default=0)  # the round of the last of the first examples
         self._index = {label: i for i, label in enumerate(found)}
-        labels = np.asarray(found)
+        exact = _exact(found)
+        labels = np.asarray(found) if exact is None else exact
         if dtype is not None and labels.dtype.kind not in "US" and len(labels):
             labels = labels.astype(dtype)
         self.classes: NDArray = np.unique(labels)
@@ -267,16 +335,25 @@ class Labels:
             )
         if self.found and isinstance(label, str) != isinstance(self.found[0], str):
             raise KindError(f"{name}: y must hold labels of one kind; got {label!r} after {self.found[0]!r}.")
+        if _exact([*self.found, label]) is None:
+            raise InputError(
+                f"{name}: y must hold labels that fit into one dtype; got {label!r} after {list(self.found[:SHOWN])}, "
+                "and NumPy would round them. Use labels of one dtype, or strings by [str(label) for label in y]."
+            )
 
     def with_examples(self, y: NDArray, first: list[int], n_seen: int) -> Labels:
         since = {label: round for label, round in self.since.items() if round <= n_seen}
         labels = y.tolist()
         since |= {labels[i]: n_seen + 1 + i for i in first}
         found = (*self.found, *(labels[i] for i in first if labels[i] not in self._index))
-        return Labels(found, since, fixed=self.fixed, dtype=self._joint(y.dtype))
+        dtype = self._joint(y.dtype)
+        if dtype.kind == "f" and all(isinstance(label, int) for label in found):
+            exact = _exact(found)  # where NumPy promotes int64 and uint64 to float64
+            dtype = dtype if exact is None else exact.dtype
+        return Labels(found, since, fixed=self.fixed, dtype=dtype)
 
     def _joint(self, dtype: np.dtype) -> np.dtype:
-        """A dtype that holds the classes so far and labels of `dtype`."""
+        """A dtype for the classes so far and labels of `dtype`."""
         if self.fixed or self.dtype is None:
             return dtype if self.dtype is None else self.dtype
         if self.dtype.kind in "US":
