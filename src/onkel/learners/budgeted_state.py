@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
 from onkel.errors import InputError, KindError
-from onkel.kernels.rows import NO_ROWS
+from onkel.kernels.rows import NO_ROWS, Rows
 from onkel.learners import policies, rules
 from onkel.learners.ledger import Window
 from onkel.learners.policies import RECORD, Policy
@@ -46,25 +46,26 @@ class Savepoint(NamedTuple):
     """The arrays and parts of a learner at one moment; it shares nothing with it that will be overwritten."""
 
     arrays: dict[str, NDArray | None]
-    slots: Slots
+    slots: Rows | None
     grown: Support
     grown_size: SupportSize
     ledger: Window
+    entries: dict[str, Any]  # of the ledger
 
 
 def savepoint(learner: BudgetedLearner) -> Savepoint:
     """The present state of the learner."""
-    grown, ledger = learner.grown, learner.ledger.copy()
-    return Savepoint(_arrays(learner), learner.slots.copy(), grown, grown.savepoint(), ledger)
+    slots, grown, ledger = learner.slots.savepoint(), learner.grown, learner.ledger
+    return Savepoint(_arrays(learner), slots, grown, grown.savepoint(), ledger, ledger.savepoint())
 
 
 def rollback(learner: BudgetedLearner, at: Savepoint) -> None:
     """Puts the learner back to a savepoint, to which one can go back again."""
     arrays = {name: None if array is None else array.copy() for name, array in at.arrays.items()}
-    slots, ledger = at.slots.copy(), at.ledger.copy()
     with Transaction() as change:
         at.grown.rollback(at.grown_size, change)
-        change.set(learner, **arrays, slots=slots, grown=at.grown, ledger=ledger)
+        at.ledger.rollback(at.entries, change)
+        change.set(learner, **arrays, slots=Slots.at(at.slots), grown=at.grown, ledger=at.ledger)
         change.set(learner, _one=None)
 
 

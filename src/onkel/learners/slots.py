@@ -55,6 +55,19 @@ class Slots:
         twin.rows = self.rows.copy() if isinstance(self.rows, GrowingRows) else self.rows
         return twin
 
+    def savepoint(self) -> Rows | None:
+        """The present rows, for `at`: copied if they can be overwritten, but not packed."""
+        return VectorRows(self.rows.dense().copy()) if isinstance(self.rows, GrowingRows) else self.rows
+
+    @classmethod
+    def at(cls, savepoint: Rows | None) -> Slots:
+        """Slots with the rows of a savepoint."""
+        slots = cls()
+        if savepoint is not None:
+            with Transaction() as change:
+                slots.put(np.arange(len(savepoint)), savepoint, change)
+        return slots
+
     def add_features(self, n_features: int) -> None:
         """Increases the number of features to `n_features`; all rows are 0 in the new ones."""
         if self.rows is not None:

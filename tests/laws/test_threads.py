@@ -1,0 +1,154 @@
+"""Reading while another thread learns: every reader sees a whole state, soon."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+from contract.registered import ONLINE, new
+
+from onkel._core import Lock
+
+SECONDS = 0.25  # for which a thread learns
+
+
+def stream(n=3000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+def beside(learn, read):
+    """Calls `read` again and again while `learn` does so in another thread; returns what went wrong in either."""
+    errors, done = [], threading.Event()
+
+    def learning():
+        end = time.monotonic() + SECONDS
+        try:
+            while time.monotonic() < end:
+                learn()
+        except Exception as error:
+            errors.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=learning)
+    thread.start()
+    try:
+        while not done.is_set():
+            read()
+    except Exception as error:
+        errors.append(error)
+    finally:
+        thread.join()
+    return errors
+
+
+@pytest.mark.parametrize("how", ["learn_one", "partial_fit"])
+@pytest.mark.parametrize("cls", ONLINE)
+def test_a_reader_beside_a_learning_thread_sees_a_whole_state(cls, how):
+    (X, y), at = stream(), 0
+    estimator = new(cls).partial_fit(X[:50], y[:50])
+
+    def learn():
+        nonlocal at
+        at = (at + 40) % 2900
+        if how == "learn_one":
+            for i in range(at, at + 40):
+                estimator.learn_one(X[i], int(y[i]))
+        else:
+            estimator.partial_fit(X[at : at + 40], y[at : at + 40])
+
+    def read():
+        for x in X[:5]:
+            estimator.predict_one(x)
+        estimator.predict(X[:20])
+        if hasattr(estimator, "decision_function"):
+            assert np.isfinite(estimator.decision_function(X[:20])).all()
+        model = estimator.model_
+        np.testing.assert_array_equal(model.predict(X[:20]), model.predict(X[:20]))
+        estimator.snapshot()
+        twin = pickle.loads(pickle.dumps(estimator))
+        assert twin.n_rounds_ == copy.deepcopy(twin).n_rounds_
+
+    assert beside(learn, read) == []
+
+
+@pytest.mark.parametrize("cls", ONLINE)
+def test_what_a_reader_sees_is_the_state_after_some_number_of_examples(cls):
+    X, y = stream(400)
+    estimator, seen = new(cls).partial_fit(X[:50], y[:50]), []
+    at = 50
+
+    def learn():
+        nonlocal at
+        if at < 400:
+            estimator.learn_one(X[at], int(y[at]))
+            at += 1
+
+    assert beside(learn, lambda: seen.append(estimator.snapshot()) if len(seen) < 30 else None) == []
+    again = new(cls).partial_fit(X[:50], y[:50])
+    states = {again.n_rounds_: again.snapshot()}
+    for x, label in zip(X[50:], y[50:], strict=True):
+        again.learn_one(x, int(label))
+        states[again.n_rounds_] = again.snapshot()
+    for state in seen:
+        rounds = new(cls).resume(state).n_rounds_
+        assert state == states[rounds]
+
+
+def test_the_lock_is_given_in_the_order_in_which_threads_ask():
+    lock, order, waiting = Lock(), [], []
+    with lock:
+        for k in range(5):
+            started = threading.Event()
+
+            def wait(k=k, started=started):
+                started.set()
+                with lock:
+                    order.append(k)
+
+            waiting.append(threading.Thread(target=wait))
+            waiting[-1].start()
+            started.wait()
+            time.sleep(0.01)
+    for thread in waiting:
+        thread.join()
+    assert order == [0, 1, 2, 3, 4]
+
+
+def test_a_reader_is_not_overtaken_by_a_thread_that_takes_the_lock_again_and_again():
+    lock, done, turns = Lock(), threading.Event(), 0
+
+    def busy():
+        nonlocal turns
+        while not done.is_set():
+            with lock:
+                turns += 1
+                time.sleep(0.002)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    while turns < 3:
+        time.sleep(0.001)
+    before = turns
+    with lock:
+        waited = turns - before
+    done.set()
+    thread.join()
+    assert waited <= 2
+
+
+def test_the_lock_can_be_entered_again_and_left_only_by_its_owner():
+    lock = Lock()
+    with lock, lock:
+        pass
+    with pytest.raises(RuntimeError, match="has entered"):
+        lock.__exit__(None, None, None)
+    twin = pickle.loads(pickle.dumps(lock))
+    with lock, twin:
+        pass
