@@ -383,3 +383,22 @@ def test_the_promise_of_one_pass_is_kept_as_often_as_it_says():
     rng = np.random.default_rng(0)
     kept = sum(bounds.generalization(rng.binomial(60, 0.5), 60, delta=0.25).at_most >= 0.5 for _ in range(200))
     assert 0.75 <= kept / 200 < 1.0  # by Hoeffding at least 3/4, and it can fail
+
+
+def test_a_bound_that_is_attained_on_float32_rows_is_certified():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 30))
+        X = np.diag(np.full(n, rng.uniform(0.1, 3))).astype(np.float32)  # orthogonal rows: n mistakes, R/γ² = n
+        y = np.array([0, 1, *rng.integers(0, 2, n - 2)])
+        fitted = KernelPerceptron(kernel="linear", max_iter=10).fit(X, y)
+        assert fitted.n_mistakes_ == n
+        for found in (fitted.certificate_, bounds.certificate(fitted, X, y)):
+            assert found.holds
+            assert found.bound == pytest.approx(n, rel=1e-5)
+            assert 0 < found.rounding < 0.01
+
+
+def test_the_allowance_for_rounding_is_for_float32_rows_only():
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    assert KernelPerceptron(kernel="linear", max_iter=10).fit(X, y).certificate_.rounding == 0.0

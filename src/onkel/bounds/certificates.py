@@ -16,7 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel import gram
 from onkel.bounds.equal_rows import conflicts
-from onkel.bounds.theorems import SHOWN, Certificate, Floats, Theorem, certify, together, uncertified, why_not
+from onkel.bounds.theorems import (
+    SHOWN,
+    Certificate,
+    Floats,
+    Theorem,
+    certify,
+    score_errors,
+    together,
+    uncertified,
+    why_not,
+)
 from onkel.checks import check_weights
 from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
@@ -221,7 +231,7 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     kept = _kept(sample_weight, run, who)
     n, n_outputs = run.signs.shape
     mistakes = np.bincount(run.output, minlength=n_outputs)
-    radius_sq = float(run.kernel.diag(run.rows)[kept].max(initial=0.0)) + run.one
+    radius_sq = float(run.kernel.diagonal(run.rows)[kept].max(initial=0.0)) + run.one
     if not len(run.row):
         return uncertified(mistakes, radius_sq, run.epochs, "no mistake was made, so there is nothing to bound")
     is_psd = run.is_psd()
@@ -243,6 +253,7 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
             epochs=run.epochs,
             comparator=WORDS[guess],
             weight_ratio=float(sizes.max() / sizes.min()),
+            errors=score_errors(run.rows.dtype, radius_sq, np.abs(A[:, g]).sum(axis=0)),
         )
         for g, guess in enumerate(guesses)
     ]
@@ -280,6 +291,7 @@ def certify_perceptron_fit(run: KeptScoreEpochs, epochs: int, is_psd: bool | Non
         comparator="the last guess",
         is_psd=is_psd,
         weight_ratio=float(steps.max() / steps.min()),  # only the weights of updates enter the proof
+        errors=score_errors(run.rows.dtype, radius_sq, np.bincount(entries["class"], steps, run.n_outputs)),
     )
 
 
@@ -317,6 +329,7 @@ def certify_budgeted_fit(
         epochs=epochs,
         comparator="what was learned",
         theorems=(theorem,),
+        errors=score_errors(rows.dtype, radius_sq, np.abs(model.coef).sum(keepdims=True)[0]),
     )
     if theorem.separable and not (seen.margin or 0.0) > 0:
         reason = f"no separator found in {epochs} epoch(s), and the theorem is about rows that have one"

@@ -73,6 +73,7 @@ __all__ = [
     "certify",
     "forgetron_theorem",
     "pa_theorem",
+    "score_errors",
     "together",
     "uncertified",
     "why_not",
@@ -111,7 +112,8 @@ class Certificate:
         separate the rows, None without a comparator.
     comparator : the vector u in words, such as "the last guess".
     bound : the number of mistakes that the theorem allows; None if there is no bound.
-    holds : whether mistakes ≤ bound, up to a relative 1e-9; None without a bound.
+    holds : whether mistakes ≤ bound, up to rounding: a relative 1e-9, and `rounding` for float32 rows; None without a
+        bound.
     form : the theorem that gives the bound: "separable", "squared slack", "hinge", "PA-I", "PA-II" or "Forgetron";
         "rounds" if none of them is below the number of rounds; "sum" if it is not the same for all outputs; None
         without a bound.
@@ -125,6 +127,8 @@ class Certificate:
     conflict : two equal rows of X with different labels, which prove that no u separates the rows. None if none were
         found or looked for.
     parts : one certificate for each output if there are several; otherwise empty.
+    rounding : by how much, relative to the bound, the rounding of float32 kernel values may have lowered it; 0.0 for
+        float64 rows.
     """
 
     mistakes: int
@@ -140,11 +144,12 @@ class Certificate:
     constants: tuple[tuple[str, float], ...] = ()
     conflict: tuple[int, int] | None = None
     parts: tuple[Certificate, ...] = field(default=(), repr=False)
+    rounding: float = 0.0
 
     @property
     def holds(self) -> bool | None:
         """Whether mistakes ≤ bound, up to rounding."""
-        return None if self.bound is None else self.mistakes <= self.bound * (1 + TOLERANCE)
+        return None if self.bound is None else self.mistakes <= self.bound * (1 + TOLERANCE + self.rounding)
 
     def __str__(self) -> str:
         done = f"{count(self.mistakes, 'mistake')} in {count(self.epochs, 'epoch')}"
@@ -273,6 +278,7 @@ def certify(
     is_psd: bool | None = True,
     weight_ratio: float = 1.0,
     theorems: tuple[Theorem, ...] = PERCEPTRON,
+    errors: NDArray | None = None,
 ) -> Certificate:
     """The certificate of a run whose numbers are known; nothing is checked.
 
@@ -293,6 +299,9 @@ def certify(
         bound. False, or None for unknown: there is none.
     weight_ratio : the largest weight of an update over the smallest, ≥ 1. Default 1.0: all weights are equal.
     theorems : the theorems of the learner. Default: the three of the perceptron.
+    errors : by how much rounding may have changed the margins of each output, (outputs,), as `score_errors` says. The
+        bound is then also computed with the margins that much smaller, for `Certificate.rounding`. None (default): not
+        at all.
 
     Cost: O(n log n) for each output.
 
@@ -309,14 +318,27 @@ def certify(
     if is_psd is not True:
         return uncertified(mistakes, radius_sq, epochs, why_not(is_psd))
     parts, length = [], math.sqrt(radius_sq)
-    for k, yf, norm in zip(mistakes, margins.T, norms, strict=True):
+    for o, (k, yf, norm) in enumerate(zip(mistakes, margins.T, norms, strict=True)):
         a = yf / (norm * length) if norm * length > 0 else None
         B, bound, theorem = _smallest_bound(theorems, a, len(yf), epochs, weight_ratio)
+        rounding = 0.0
+        if errors is not None and a is not None and bound > 0:
+            least = (yf - errors[o]) / (norm * length)  # the error of ‖f‖ is covered by that of f(x) on its rows
+            rounding = max(0.0, _smallest_bound(theorems, least, len(yf), epochs, weight_ratio)[1] / bound - 1)
         margin = None if a is None else float(a.min()) * length
         target = length / B if B > 0 else None
         known = Certificate(int(k), float(radius_sq), margin, comparator, bound, theorem.form, epochs)
-        parts.append(replace(known, target=target, weight_ratio=weight_ratio, constants=theorem.constants))
+        known = replace(known, target=target, weight_ratio=weight_ratio, constants=theorem.constants)
+        parts.append(replace(known, rounding=rounding))
     return together(parts)
+
+
+FLOAT32_VALUES = 1e-5  # the error of a float32 kernel value, relative to the largest k(x, x)
+
+
+def score_errors(dtype: np.dtype, radius_sq: float, coef_sums: NDArray) -> NDArray | None:
+    """How far rounding may have moved scores Σ αᵢ k(xᵢ, x), with Σ|αᵢ| of each output; None for float64 rows."""
+    return FLOAT32_VALUES * radius_sq * coef_sums if dtype == np.float32 else None
 
 
 def why_not(is_psd: bool | None) -> str:
@@ -341,6 +363,7 @@ def together(parts: list[Certificate]) -> Certificate:
         bound=math.fsum(part.bound or 0.0 for part in parts),
         form=forms.pop() if len(forms) == 1 else "sum",
         target=None,
+        rounding=max(part.rounding for part in parts),
         parts=tuple(parts),
     )
 
