@@ -9,7 +9,7 @@ template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "perceptron_pass",
       [](In2<T> K, In1<int64_t> place, int64_t first, In2<int8_t> y, In1<double> w, double bias, Out2<double> F,
-         Out2<double> steps, Out1<double> sq_norms) {
+         Out1<double> offsets, Out2<double> steps, Out1<double> sq_norms) {
         const int64_t b = int64_t(y.shape(0)), c = int64_t(y.shape(1));
         const Check check{"perceptron_pass"};
         check.shape("K", K, kAny, b);
@@ -18,14 +18,15 @@ template <class T> void bind_passes(nb::module_& m) {
         check.between("first", first, 0, b);
         check.shape("w", w, b);
         check.shape("F", F, c, b);
+        check.shape("offsets", offsets, c);
         check.shape("steps", steps, b, c);
         check.shape("sq_norms", sq_norms, c);
         const nb::gil_scoped_release released;
         return onkel::perceptron_pass(K.data(), place.data(), first, b, c, y.data(), w.data(), bias, F.data(),
-                                      steps.data(), sq_norms.data());
+                                      offsets.data(), steps.data(), sq_norms.data());
       },
       "K"_a.noconvert(), "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "w"_a.noconvert(), "bias"_a,
-      "F"_a.noconvert(), "steps"_a.noconvert(), "sq_norms"_a.noconvert());
+      "F"_a.noconvert(), "offsets"_a.noconvert(), "steps"_a.noconvert(), "sq_norms"_a.noconvert());
   m.def(
       "primal_pass",  // holds the GIL: nobody sees V without the counts and the ledger
       [](In1<T> data, std::optional<Indptr> indptr, std::optional<Indices> indices, In2<double> y, In1<double> w,
@@ -91,7 +92,7 @@ template <class T> void bind_passes(nb::module_& m) {
         check.shape("weight", weight, entries);
         check.shape("out", out, n, c);
         const nb::gil_scoped_release released;
-        std::vector<double> sums(start.shape(0));
+        std::vector<double> sums(2 * start.shape(0));
         onkel::vote(K.data(), n, m, support.data(), output.data(), step.data(), weight.data(), entries, start.data(), c,
                     bias, sums.data(), out.data());
       },
@@ -106,21 +107,22 @@ void bind_perceptron(nb::module_& m) {
   bind_passes<double>(m);
   m.def(
       "least_margins",
-      [](In1<int64_t> place, int64_t first, In2<int8_t> y, In2<double> F, std::optional<In1<double>> lengths,
-         Out1<double> margin) {
+      [](In1<int64_t> place, int64_t first, In2<int8_t> y, In2<double> F, In1<double> offsets,
+         std::optional<In1<double>> lengths, Out1<double> margin) {
         const int64_t b = int64_t(y.shape(0)), c = int64_t(y.shape(1));
         const Check check{"least_margins"};
         check.shape("place", place, b);
         check.between("first", first, 0, b);
         check.shape("F", F, c, b);
+        check.shape("offsets", offsets, c);
         check.shape("lengths", lengths, b);
         check.shape("margin", margin, b - first);
         const nb::gil_scoped_release released;
-        return onkel::least_margins(place.data(), first, b, c, y.data(), F.data(), data_or_null(lengths),
-                                    margin.data());
+        return onkel::least_margins(place.data(), first, b, c, y.data(), F.data(), offsets.data(),
+                                    data_or_null(lengths), margin.data());
       },
-      "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "F"_a.noconvert(), "lengths"_a.noconvert().none(),
-      "margin"_a.noconvert());
+      "place"_a.noconvert(), "first"_a, "y"_a.noconvert(), "F"_a.noconvert(), "offsets"_a.noconvert(),
+      "lengths"_a.noconvert().none(), "margin"_a.noconvert());
 }
 
 }}  // namespace onkel::bind

@@ -20,14 +20,30 @@ onkel::Rows<T> csr_rows(const Indptr& indptr, const Indices& indices, const In1<
   return {data.data(), indptr.data(), indices.data(), row_count(indptr), d, data_or_null(aux)};
 }
 
-// The right-hand side of products: a kernel and the packed support, bound once for many calls.
+// The right-hand side of products: a kernel and the packed support, bound once for many calls. Products return whether
+// T has the range for the rows and the support; if not, nothing was computed.
 template <class T> struct Right {
   onkel::Job<T> job;  // without rows and results
+  onkel::Range range;
+  onkel::NormRange norms;  // of the support
   In3<T> panels;
   std::optional<Out1<T>> aux;
   std::optional<Indices> slots, features;
 
   bool needs_aux() const { return job.op == onkel::Op::kDistance || job.op == onkel::Op::kCosine; }
+
+  // Whether T has the range for these rows and the support.
+  bool has(const onkel::NormRange& of_rows) const { return range.has(norms) && range.has(of_rows); }
+  bool has(const onkel::Rows<T>& rows, double least, double most) const {
+    if (sizeof(T) > 4) return true;
+    onkel::NormRange of_rows{least, most};
+    if (rows.n == 1) {
+      const int64_t at = rows.indptr ? rows.indptr[0] : 0, end = rows.indptr ? rows.indptr[1] : rows.d;
+      of_rows = {};
+      of_rows.add(onkel::squared_norm(rows.data + at, rows.indptr ? rows.indices + at : nullptr, end - at));
+    }
+    return has(of_rows);
+  }
 
   void product(const Check& check, const onkel::Rows<T>& rows, const std::optional<In2<double>>& A,
                const std::optional<OutBlock<double>>& scores, const std::optional<OutBlock<T>>& gram, bool below,
@@ -54,13 +70,21 @@ template <class T> struct Right {
     }
     if (rows.n == 0) return;
     std::vector<T> weights;
+    std::vector<double> wide;
     const nb::gil_scoped_release released;
     now.rows = rows;
     if (A) {
       now.c = int64_t(A->shape(1));
-      weights.resize(panels.shape(0) * size_t(onkel::kPanel<T>) * A->shape(1));
-      onkel::pack_weights(A->data(), now.panels.m, now.c, weights.data());
-      now.weights = weights.data();
+      const size_t room = panels.shape(0) * size_t(onkel::kPanel<T>) * A->shape(1);
+      if (sizeof(T) > 4 || onkel::weights_fit(A->data(), now.panels.m * now.c)) {
+        weights.resize(room);
+        onkel::pack_weights<T>(A->data(), now.panels.m, now.c, weights.data());
+        now.weights = weights.data();
+      } else {
+        wide.resize(room);
+        onkel::pack_weights<T>(A->data(), now.panels.m, now.c, wide.data());
+        now.wide = wide.data();
+      }
       now.scores = scores->data();
       now.score_row = int64_t(scores->stride(0));
       now.score_column = int64_t(scores->stride(1));
@@ -72,13 +96,25 @@ template <class T> struct Right {
   int64_t features_count() const { return slots ? int64_t(slots->shape(0)) : job.panels.depth; }
 
   // The kernel values of one dense row.
-  void values(const T* x, T* out) const {
-    const T aux = onkel::row_aux(job.op, x, job.panels.depth);
+  bool values(const T* x, T* out) const {
+    const double norm = onkel::squared_norm(x, nullptr, job.panels.depth);
+    onkel::NormRange of_row;
+    of_row.add(norm);
+    if (!has(of_row)) return false;
+    const T aux = onkel::row_aux<T>(job.op, norm);
     onkel::Job<T> now = job;
     now.rows = {x, nullptr, nullptr, 1, job.panels.depth, &aux};
     now.gram = out;
     now.ld = job.panels.m;
     onkel::run_parallel(now, 1);
+    return true;
+  }
+
+  // Updates this after x was written to row `place` of the panels.
+  void replace(int64_t place, const T* x, int64_t d) {
+    const double norm = onkel::squared_norm(x, nullptr, d);
+    norms.add(norm);
+    if (aux) aux->data()[place] = onkel::row_aux<T>(job.op, norm);
   }
 };
 
@@ -87,34 +123,41 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
       .def(
           "dense",
           [](const Right<T>& right, In2<T> X, std::optional<In1<T>> aux, std::optional<In2<double>> A,
-             std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, bool below, int threads) {
+             std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram, bool below, int threads,
+             double least, double most) {
             const Check check{"Right.dense"};
             check.shape("X", X, kAny, right.job.panels.depth);
             check.shape("aux", aux, X.shape(0));
             onkel::Rows<T> rows = dense_rows<T>(X, aux);
             T row_aux;  // a single row comes without its aux
             if (!aux && rows.n == 1) {
-              row_aux = onkel::row_aux(right.job.op, rows.data, rows.d);
+              row_aux = onkel::row_aux<T>(right.job.op, onkel::squared_norm(rows.data, nullptr, rows.d));
               rows.aux = &row_aux;
             }
+            if (!right.has(rows, least, most)) return false;
             right.product(check, rows, A, scores, gram, below, threads);
+            return true;
           },
           "X"_a.noconvert(), "aux"_a.noconvert().none(), "A"_a.noconvert().none(), "scores"_a.noconvert().none(),
-          "gram"_a.noconvert().none(), "below"_a, "threads"_a)
+          "gram"_a.noconvert().none(), "below"_a, "threads"_a, "least"_a, "most"_a)
       .def(
           "csr",
           [](const Right<T>& right, Indptr indptr, Indices indices, In1<T> data, int64_t d, std::optional<In1<T>> aux,
              std::optional<In2<double>> A, std::optional<OutBlock<double>> scores, std::optional<OutBlock<T>> gram,
-             bool below, int threads) {
+             bool below, int threads, double least, double most) {
             const Check check{"Right.csr"};
             check.csr("indptr", indptr, row_count(indptr), indices, data);
             check.that(d == right.features_count(), "d must be the number of features of the right-hand side");
             check.csr_ends("indices", indptr, indices, d);
             check.shape("aux", aux, row_count(indptr));
-            right.product(check, csr_rows<T>(indptr, indices, data, d, aux), A, scores, gram, below, threads);
+            const onkel::Rows<T> rows = csr_rows<T>(indptr, indices, data, d, aux);
+            if (!right.has(rows, least, most)) return false;
+            right.product(check, rows, A, scores, gram, below, threads);
+            return true;
           },
           "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "d"_a, "aux"_a.noconvert().none(),
-          "A"_a.noconvert().none(), "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "below"_a, "threads"_a)
+          "A"_a.noconvert().none(), "scores"_a.noconvert().none(), "gram"_a.noconvert().none(), "below"_a, "threads"_a,
+          "least"_a, "most"_a)
       .def(
           "values",
           [](const Right<T>& right, In2<T> x, Out2<T> out) {
@@ -122,7 +165,7 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
             check.shape("x", x, 1, right.job.panels.depth);
             check.room("out", out, 1, right.job.panels.m);
             const nb::gil_scoped_release released;
-            right.values(x.data(), out.data());
+            return right.values(x.data(), out.data());
           },
           "x"_a.noconvert(), "out"_a.noconvert())
       .def(
@@ -134,7 +177,8 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
   m.def(
       "right",
       [](int op, int map, const std::vector<double>& params, In3<T> panels, int64_t columns,
-         std::optional<Out1<T>> aux, std::optional<Indices> slots, std::optional<Indices> features) {
+         std::optional<Out1<T>> aux, std::optional<Indices> slots, std::optional<Indices> features, double least,
+         double most) {
         const Check check{"right"};
         const int64_t count = int64_t(panels.shape(0)), depth = int64_t(panels.shape(1));
         check.index("op", op, int64_t(onkel::Op::kCount));
@@ -151,12 +195,12 @@ template <class T> void bind_right(nb::module_& m, const char* name) {
         job.map = onkel::Map(map);
         for (size_t i = 0; i < 3 && i < params.size(); ++i) job.params[i] = params[i];
         job.panels = {panels.data(), columns, depth, data_or_null(aux), data_or_null(slots), data_or_null(features)};
-        Right<T> right{job, panels, aux, slots, features};
+        Right<T> right{job, onkel::range_of<T>(job.map, job.params), {least, most}, panels, aux, slots, features};
         check.that(aux || !right.needs_aux(), "aux must be given for this op");
         return right;
       },
       "op"_a, "map"_a, "params"_a, "panels"_a.noconvert(), "columns"_a, "aux"_a.noconvert().none(),
-      "slots"_a.noconvert().none(), "features"_a.noconvert().none());
+      "slots"_a.noconvert().none(), "features"_a.noconvert().none(), "least"_a, "most"_a);
 }
 
 // Panels hold n rows of `depth` features.
@@ -184,7 +228,36 @@ void check_taken(const Check& check, const int64_t* indptr, const int64_t* chose
   check.that(!wrong, "out_indptr must count the entries of the chosen rows");
 }
 
+// The sum of each row, or of its squares.
+template <class T, bool kSquares> void bind_row_sums(nb::module_& m, const char* dense, const char* csr) {
+  m.def(
+      dense,
+      [dense](In2<T> X, Out1<double> sums) {
+        Check{dense}.shape("sums", sums, X.shape(0));
+        const nb::gil_scoped_release released;
+        for (size_t i = 0; i < X.shape(0); ++i)
+          sums.data()[i] = onkel::row_sum<kSquares>(X.data() + i * X.shape(1), nullptr, int64_t(X.shape(1)));
+      },
+      "X"_a.noconvert(), "sums"_a.noconvert());
+  m.def(
+      csr,
+      [csr](Indptr indptr, Indices indices, In1<T> data, Out1<double> sums) {
+        const Check check{csr};
+        const int64_t n = row_count(indptr);
+        check.csr("indptr", indptr, n, indices, data);
+        check.shape("sums", sums, n);
+        const nb::gil_scoped_release released;
+        for (int64_t i = 0; i < n; ++i) {
+          const int64_t begin = indptr.data()[i], count = indptr.data()[i + 1] - begin;
+          sums.data()[i] = onkel::row_sum<kSquares>(data.data() + begin, indices.data() + begin, count);
+        }
+      },
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "sums"_a.noconvert());
+}
+
 template <class T> void bind_rows(nb::module_& m) {
+  bind_row_sums<T, true>(m, "squared_norms_dense", "squared_norms_csr");
+  bind_row_sums<T, false>(m, "row_sums_dense", "row_sums_csr");
   m.def(
       "pack_dense",
       [](In2<T> S, Out3<T> panels) {
@@ -227,29 +300,6 @@ template <class T> void bind_rows(nb::module_& m) {
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "chosen"_a.noconvert(),
       "out_indptr"_a.noconvert(), "out_indices"_a.noconvert(), "out_data"_a.noconvert(), "threads"_a);
-  m.def(
-      "squared_norms_dense",
-      [](In2<T> X, Out1<double> norms) {
-        Check{"squared_norms_dense"}.shape("norms", norms, X.shape(0));
-        const nb::gil_scoped_release released;
-        for (size_t i = 0; i < X.shape(0); ++i)
-          norms.data()[i] = onkel::squared_norm(X.data() + i * X.shape(1), nullptr, int64_t(X.shape(1)));
-      },
-      "X"_a.noconvert(), "norms"_a.noconvert());
-  m.def(
-      "squared_norms_csr",
-      [](Indptr indptr, Indices indices, In1<T> data, Out1<double> norms) {
-        const Check check{"squared_norms_csr"};
-        const int64_t n = row_count(indptr);
-        check.csr("indptr", indptr, n, indices, data);
-        check.shape("norms", norms, n);
-        const nb::gil_scoped_release released;
-        for (int64_t i = 0; i < n; ++i) {
-          const int64_t begin = indptr.data()[i], count = indptr.data()[i + 1] - begin;
-          norms.data()[i] = onkel::squared_norm(data.data() + begin, indices.data() + begin, count);
-        }
-      },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(), "norms"_a.noconvert());
   m.def(
       "all_finite", [](In2<T> X) { return onkel::all_finite(X.data(), int64_t(X.shape(0) * X.shape(1))); },
       "X"_a.noconvert());
@@ -304,7 +354,7 @@ template <class T> bool can_replace_in_right(nb::handle object, int64_t place, i
 }
 template <class T> void replace_in_right(nb::handle object, int64_t place, const T* x, int64_t d) {
   auto& right = *nb::inst_ptr<Right<T>>(object);
-  if (right.aux) right.aux->data()[place] = onkel::row_aux(right.job.op, x, d);
+  right.replace(place, x, d);
   if (place == right.job.panels.m) right.job.panels.m += 1;
 }
 template bool can_replace_in_right<float>(nb::handle, int64_t, int64_t);

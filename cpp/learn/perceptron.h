@@ -15,17 +15,17 @@
 namespace onkel {
 
 // Which rows may soon need their kernel values. For the rows first .. b-1 that have none yet (place < 0), margin
-// (b - first) is the least y_io F_oi over the outputs, divided by |phi(x_i)| if `lengths` holds these norms; for the
-// others it is infinite. Given y (b, c), 0 where an output ignores the row, and the scores F (c, b). Returns how many
-// of the rows without kernel values are mistakes of some output.
+// (b - first) is the least y_io (F_oi + offsets_o) over the outputs, divided by |phi(x_i)| if `lengths` holds these
+// norms; for the others it is infinite. Given y (b, c), 0 where an output ignores the row, and the scores F (c, b)
+// without their offsets (c). Returns how many of the rows without kernel values are mistakes of some output.
 inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y,
-                             const double* F, const double* lengths, double* margin) {
+                             const double* F, const double* offsets, const double* lengths, double* margin) {
   int64_t wrong = 0;
   for (int64_t i = first; i < b; ++i) {
     double least = std::numeric_limits<double>::infinity();
     if (place[i] < 0)
       for (int64_t o = 0; o < c; ++o) {
-        const double found = double(y[i * c + o]) * F[o * b + i];
+        const double found = double(y[i * c + o]) * (F[o * b + i] + offsets[o]);
         if (y[i * c + o] != 0 && !(found >= least)) least = found;
       }
     wrong += !(least > 0);
@@ -37,30 +37,34 @@ inline int64_t least_margins(const int64_t* place, int64_t first, int64_t b, int
 // The dual perceptron on one chunk of b rows, c one-vs-rest outputs.
 //   for i = first .. b-1, output o:  if y_io f_o(x_i) <= 0:  v_o += w_i y_io phi(x_i)
 // Given y (b, c) in {-1, +1}, 0 where an output ignores the row, weights w (b) > 0, and the scores F (c, b) before the
-// chunk, updated for the rows still to come. Only rows with a mistake need their kernel values with the chunk: those of
-// row i are K + place[i] * b. If place[i] < 0 at a mistake, the pass stops and is to be called again from that
-// row; it returns where it stopped, b at the end. With bias = 1 the kernel is K + 1: a perceptron with an intercept.
+// chunk. Only rows with a mistake need their kernel values with the chunk: those of row i are K + place[i] * b. If
+// place[i] < 0 at a mistake, the pass stops and is to be called again from that row; it returns where it stopped, b at
+// the end. With bias = 1 the kernel is K + 1: a perceptron with an intercept. The sum of the steps of output o is then
+// kept apart from F, in offsets (c), because K + 1 would lose every K below the rounding of 1. F is updated for the rows
+// still to come, and gets the offset of a row when it is decided on.
 // Result: steps (b, c), w_i y_io at a mistake of output o on row i, else 0; sq_norms (c), |v_o|^2, updated by
 //   |v + s phi(x)|^2 = |v|^2 + 2 s f(x) + s^2 k(x, x).
 template <class T>
 int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t b, int64_t c, const int8_t* y,
-                        const double* w, double bias, double* F, double* steps, double* sq_norms) {
+                        const double* w, double bias, double* F, double* offsets, double* steps, double* sq_norms) {
   for (int64_t i = first; i < b; ++i) {
     bool erred = false;
     for (int64_t o = 0; o < c; ++o) {
-      const bool wrong = y[i * c + o] != 0 && !(y[i * c + o] * F[o * b + i] > 0);
+      const bool wrong = y[i * c + o] != 0 && !(y[i * c + o] * (F[o * b + i] + offsets[o]) > 0);
       steps[i * c + o] = wrong ? w[i] * y[i * c + o] : 0.0;
       erred |= wrong;
     }
+    if (erred && place[i] < 0) return i;
+    for (int64_t o = 0; o < c; ++o) F[o * b + i] += offsets[o];
     if (!erred) continue;
-    if (place[i] < 0) return i;
     const T* row = K + place[i] * b;
     for (int64_t o = 0; o < c; ++o) {
       const double step = steps[i * c + o];
       if (step == 0) continue;
       double* f = F + o * b;
       sq_norms[o] += 2 * step * f[i] + step * step * (double(row[i]) + bias);
-      for (int64_t j = i + 1; j < b; ++j) f[j] += step * (double(row[j]) + bias);
+      offsets[o] += step * bias;
+      for (int64_t j = i + 1; j < b; ++j) f[j] += step * double(row[j]);
     }
   }
   return b;
@@ -135,20 +139,22 @@ void add_columns(const T* columns, int64_t stride, const int64_t* which, int64_t
 // sign(0) = +1, and weight m_k, the rounds that it survived. One running sum per row gives all votes.
 //   out (n, c) = sum_k m_k sign(v_k . x)
 // Given K (n, m) of the rows and the support. Entry t of the ledger: support[t], output[t], step[t], and
-// weight[t] = m_k of the hypothesis that begins with it; start[o] = m_0, the weight of v_0 = 0. sums (c) is scratch.
+// weight[t] = m_k of the hypothesis that begins with it; start[o] = m_0, the weight of v_0 = 0. sums (2, c) is scratch,
+// for the sums without their offsets, and for the offsets.
 template <class T>
 void vote(const T* K, int64_t n, int64_t m, const int64_t* support, const int64_t* output, const double* step,
           const double* weight, int64_t entries, const double* start, int64_t c, double bias, double* sums,
           double* out) {
   for (int64_t i = 0; i < n; ++i, K += m, out += c) {
     for (int64_t o = 0; o < c; ++o) {
-      sums[o] = 0;
+      sums[o] = sums[c + o] = 0;
       out[o] = start[o];
     }
     for (int64_t t = 0; t < entries; ++t) {
       const int64_t o = output[t];
-      sums[o] += step[t] * (double(K[support[t]]) + bias);
-      out[o] += sums[o] >= 0 ? weight[t] : -weight[t];
+      sums[o] += step[t] * double(K[support[t]]);
+      sums[c + o] += step[t] * bias;
+      out[o] += sums[o] + sums[c + o] >= 0 ? weight[t] : -weight[t];
     }
   }
 }

@@ -147,6 +147,24 @@ template <class T, int kAbreast> static void add_weighted(const Job<T>& job, con
   }
 }
 
+// The same with weights in float64, for weights that T cannot hold or whose sums it would round too much. The lanes' sums
+// are float64, too, in the same memory.
+template <class T, int kAbreast> static void add_wide(const Job<T>& job, const Tile<T>& tile, int64_t apart) {
+  constexpr int kPer = kPanel<T> / kWide;
+  const int64_t c = job.c;
+  const double* weights = job.wide + tile.panel * c * kPanel<T>;
+  double* sums = reinterpret_cast<double*>(tile.sums);
+  for (int64_t r = 0; r < tile.rows; ++r)
+    for (int64_t o = 0; o < c; ++o, sums += kWide) {
+      Wide s = load(sums);
+      for (int q = 0; q < kAbreast; ++q)
+        for (int v = 0; v < kPer; ++v)
+          s += load_wide(tile.buffer + q * apart + r * kPanel<T> + v * kWide) *
+               load(weights + (q * c + o) * kPanel<T> + v * kWide);
+      store(sums, s);
+    }
+}
+
 template <class T> static void store_columns(const Job<T>& job, const Tile<T>& tile) {
   const int64_t column = tile.panel * kPanel<T>, left = job.panels.m - column;
   for (int64_t j = 0; j < kPanel<T> && j < left; ++j) {
@@ -155,9 +173,9 @@ template <class T> static void store_columns(const Job<T>& job, const Tile<T>& t
   }
 }
 
-// Whether a finished tile stays in the buffer, for `add_weighted` and `store_columns`.
+// Whether a finished tile stays in the buffer, for `add_weighted`, `add_wide` and `store_columns`.
 template <class T> static bool stays(const Job<T>& job) {
-  return job.gram ? job.by_column || job.scores : job.c > 1;
+  return job.gram ? job.by_column || job.scores : job.c > 1 || job.wide;
 }
 
 template <class T> using Finish = void (*)(const Job<T>&, const Tile<T>&);

@@ -3,6 +3,7 @@
 // Given t, the sum over features of Op (types.h), for distances t = -|x - z|^2 / 2; the result is the kernel value.
 // exp, log2 and tanh are short polynomials. The error of exp is at most 2 ulp at its rounded argument in float32, and
 // 1e-13 relative in float64 (where the rounding of the argument dominates). Overflow gives inf, and NaN stays NaN.
+// A rate or scale that T cannot hold becomes the largest that it can, so that the distance 0 still gives 1.
 // Below the smallest normal number float32 gives 0; so does float64, except in decaying kernels, where distant points
 // keep their subnormal values, because the sign of a score may depend on them.
 // The coefficients interpolate at Chebyshev nodes, which is within a factor 2 of minimax.
@@ -81,15 +82,17 @@ template <class T> ONKEL_INLINE typename Simd<T>::V exp2_decay(typename Simd<T>:
   return y;
 }
 
-// log2(x) for normal x > 0: x = 2^e m with m in [1/sqrt 2, sqrt 2), s = (m - 1) / (m + 1).
-template <class T> ONKEL_INLINE typename Simd<T>::V log2v(typename Simd<T>::V x) {
+// log2(1 + u) for u >= 0 and finite 1 + u = x: x = 2^e m with m in [1/sqrt 2, sqrt 2), s = (m - 1) / (m + 1). Where
+// e = 0, m - 1 is u itself, whose digits 1 + u has lost.
+template <class T> ONKEL_INLINE typename Simd<T>::V log2_1p(typename Simd<T>::V u) {
   typedef Constants<T> C;
   typedef typename Simd<T>::V V;
   typedef typename Simd<T>::I I;
+  const V x = T(1) + u;
   const I root_half = bits(splat(T(0.70710678118654752)));
   const I e = (bits(x) - root_half) >> C::kMantissa;
   const V m = value(bits(x) - (e << C::kMantissa));
-  const V s = (m - T(1)) / (m + T(1));
+  const V above = pick(e == 0, u, m - T(1)), s = above / (above + T(2));
   return __builtin_convertvector(e, V) + s * horner(C::kLog2, s * s);
 }
 
@@ -103,6 +106,7 @@ template <class T> ONKEL_INLINE typename Simd<T>::V tanhv(typename Simd<T>::V x)
   return pick(a < T(0.6), near, pick(x < 0, -far, far));
 }
 
+// base^degree by squaring, for a degree >= 1.
 template <class V> ONKEL_INLINE V power(V base, int64_t degree) {
   V y = base - base + 1;
   for (;; base *= base) {
@@ -113,6 +117,12 @@ template <class V> ONKEL_INLINE V power(V base, int64_t degree) {
 
 // ---------------------------------------------------------------- the maps
 // Each is made from params (types.h, Map) and applied to vectors of sums t.
+
+// A number in T, within its range.
+template <class T> ONKEL_INLINE T held(double p) {
+  constexpr double kMost = sizeof(T) == 4 ? 3.4028234e38 : 1.7976931348623157e308;
+  return T(p > kMost ? kMost : p < -kMost ? -kMost : p);
+}
 
 template <class T> struct IdentityMap {
   typedef typename Simd<T>::V V;
@@ -153,14 +163,14 @@ constexpr double kLog2E = 1.4426950408889634;
 template <class T> struct ExponentialMap {  // params: gamma; exp(-gamma t)
   typedef typename Simd<T>::V V;
   T rate;
-  explicit ExponentialMap(const double* p) : rate(T(-p[0] * kLog2E)) {}
+  explicit ExponentialMap(const double* p) : rate(held<T>(-p[0] * kLog2E)) {}
   V operator()(V t) const { return exp2_decay<T>(rate * t); }
 };
 
 template <class T> struct GaussianMap {  // params: gamma; t = -|x - z|^2 / 2
   typedef typename Simd<T>::V V;
   T rate;
-  explicit GaussianMap(const double* p) : rate(T(2 * p[0] * kLog2E)) {}
+  explicit GaussianMap(const double* p) : rate(held<T>(2 * p[0] * kLog2E)) {}
   V operator()(V t) const { return exp2_decay<T>(rate * t); }
 };
 
@@ -168,7 +178,7 @@ template <class T> struct GaussianMap {  // params: gamma; t = -|x - z|^2 / 2
 template <class T, int kTerms> struct MaternMap {
   typedef typename Simd<T>::V V;
   T scale;
-  explicit MaternMap(const double* p) : scale(T(p[0])) {}
+  explicit MaternMap(const double* p) : scale(held<T>(p[0])) {}
   V operator()(V t) const {
     const V r = at_most(scale * root(T(-2) * t), splat(T(2000)));  // e^-2000 is 0 in any precision
     const V decay = exp2_decay<T>(r * T(-kLog2E));
@@ -181,11 +191,10 @@ template <class T, int kTerms> struct MaternMap {
 template <class T> struct RationalQuadraticMap {  // params: alpha, 1 / (2 alpha length_scale^2)
   typedef typename Simd<T>::V V;
   T alpha, scale;
-  explicit RationalQuadraticMap(const double* p) : alpha(T(p[0])), scale(T(-2 * p[1])) {}
+  explicit RationalQuadraticMap(const double* p) : alpha(held<T>(p[0])), scale(held<T>(-2 * p[1])) {}
   V operator()(V t) const {
-    const V base = T(1) + scale * t;
-    return pick(base <= splat(T(sizeof(T) == 4 ? 3.4028234e38 : 1.7976931348623157e308)),
-                exp2_decay<T>(-alpha * log2v<T>(base)), V{});
+    const V u = scale * t;
+    return pick(u <= splat(held<T>(__builtin_inf())), exp2_decay<T>(-alpha * log2_1p<T>(u)), V{});
   }
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "product/types.h"
 
@@ -55,40 +56,107 @@ void take_csr(const int64_t* indptr, const int32_t* indices, const T* data, cons
   }
 }
 
-// packed[p][o][j] = A[p * kPanel + j][o], zero past the end.
-template <class T> void pack_weights(const double* A, int64_t m, int64_t c, T* packed) {
+// packed[p][o][j] = A[p * kPanel + j][o], zero past the end, for panels of T.
+template <class T, class Weight> void pack_weights(const double* A, int64_t m, int64_t c, Weight* packed) {
   constexpr int64_t P = kPanel<T>;
   if (c == 1) {
-    for (int64_t j = 0; j < m; ++j) packed[j] = T(A[j]);
-    for (int64_t j = m; j % P; ++j) packed[j] = T(0);
+    for (int64_t j = 0; j < m; ++j) packed[j] = Weight(A[j]);
+    for (int64_t j = m; j % P; ++j) packed[j] = Weight(0);
     return;
   }
   for (int64_t first = 0; first < m; first += P, packed += P * c)
     for (int64_t j = 0; j < P; ++j)
-      for (int64_t o = 0; o < c; ++o) packed[o * P + j] = first + j < m ? T(A[(first + j) * c + o]) : T(0);
+      for (int64_t o = 0; o < c; ++o) packed[o * P + j] = first + j < m ? Weight(A[(first + j) * c + o]) : Weight(0);
 }
 
-// |x|^2 in float64. Feature k is added to sum k % 8, for dense rows and CSR (indices not null) alike, so that both give
-// the same bits and the compiler can use vectors.
-template <class T> double squared_norm(const T* x, const int32_t* indices, int64_t count) {
+// The sum of x, or of x^2 if kSquares, in float64. Feature k is added to sum k % 8, for dense rows and CSR (indices not
+// null) alike, so that both give the same bits and the compiler can use vectors.
+template <bool kSquares, class T> double row_sum(const T* x, const int32_t* indices, int64_t count) {
   double sums[8] = {};
+  const auto term = [&](int64_t e) { return kSquares ? double(x[e]) * double(x[e]) : double(x[e]); };
   if (indices) {
-    for (int64_t e = 0; e < count; ++e) sums[indices[e] & 7] += double(x[e]) * double(x[e]);
+    for (int64_t e = 0; e < count; ++e) sums[indices[e] & 7] += term(e);
   } else {
     int64_t k = 0;
     for (; k + 8 <= count; k += 8)
-      for (int l = 0; l < 8; ++l) sums[l] += double(x[k + l]) * double(x[k + l]);
-    for (; k < count; ++k) sums[k & 7] += double(x[k]) * double(x[k]);
+      for (int l = 0; l < 8; ++l) sums[l] += term(k + l);
+    for (; k < count; ++k) sums[k & 7] += term(k);
   }
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
+template <class T> double squared_norm(const T* x, const int32_t* indices, int64_t count) {
+  return row_sum<true>(x, indices, count);
+}
 
-// The aux of one dense row: types.h, Rows.
-template <class T> T row_aux(Op op, const T* x, int64_t d) {
-  if (op != Op::kDistance && op != Op::kCosine) return T(0);
-  const double norm = squared_norm(x, nullptr, d);
+// What float32 holds. Products with kernel values between 2^-80 and 2^80 (Range) and weights between 2^-40 and 2^40 stay
+// within its range. If weights differ by a factor above 2^20, the small ones would be lost beside the large ones.
+constexpr double kWeightRange = 0x1p40, kWeightRatio = 0x1p20;
+
+// Whether the weights, apart from zeros, may be rounded to float32.
+inline bool weights_fit(const double* A, int64_t count) {
+  constexpr int kAbreast = 8;
+  double most[kAbreast] = {}, least[kAbreast];
+  for (int l = 0; l < kAbreast; ++l) least[l] = kWeightRange;
+  const auto take = [&](double a, int l) {
+    const double size = std::fabs(a), other = size > 0 ? size : kWeightRange;
+    most[l] = size > most[l] ? size : most[l];
+    least[l] = other < least[l] ? other : least[l];
+  };
+  int64_t k = 0;
+  for (; k + kAbreast <= count; k += kAbreast)
+    for (int l = 0; l < kAbreast; ++l) take(A[k + l], l);
+  for (; k < count; ++k) take(A[k], 0);
+  for (int l = 1; l < kAbreast; ++l) {
+    most[0] = most[l] > most[0] ? most[l] : most[0];
+    least[0] = least[l] < least[0] ? least[l] : least[0];
+  }
+  return most[0] <= kWeightRange && least[0] >= 1 / kWeightRange && most[0] <= kWeightRatio * least[0];
+}
+
+// The squared norms |x|^2 of rows: the least that is not 0, and the largest.
+struct NormRange {
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  void add(double norm) {
+    if (norm > 0 && norm < least) least = norm;
+    if (norm > most) most = norm;
+  }
+};
+
+// The rows, by their squared norms, for which T holds the parameters of a kernel, every intermediate result, and the
+// digits of k(x, x). Others are to be computed in float64.
+struct Range {
+  double least = 0, most = std::numeric_limits<double>::infinity();
+  bool has(const NormRange& x) const { return x.least >= least && x.most <= most; }
+};
+
+// Norms of 2^-80 and 2^80, and for polynomials values of 2^-80 and 2^80, leave room for sums and for weights. A power
+// multiplies the rounding error of its base by the degree, which is why high degrees are computed in float64.
+template <class T> Range range_of(Map map, const double* params) {
+  if (sizeof(T) > 4) return {};
+  constexpr Range kNone{0, -1};  // not even rows of zeros
+  constexpr double kParams = 0x1p120, kDegree = 256;
+  Range range{0x1p-80, 0x1p80};
+  for (int i = 0; i < 3; ++i) {
+    const double size = std::fabs(params[i]);
+    if (size != 0 && !(size >= 1 / kParams && size <= kParams)) return kNone;
+  }
+  if (map == Map::kPolynomial) {  // (|gamma| t + |coef0|)^degree, for t = |x|^2
+    const double degree = params[0], gamma = std::fabs(params[1]), coef0 = std::fabs(params[2]);
+    if (degree > kDegree) return kNone;
+    const double high = std::exp2(80 / degree), low = 1 / high;
+    if (coef0 > high || (gamma == 0 && coef0 < low)) return kNone;
+    if (gamma > 0) {
+      range.most = std::fmin(range.most, (high - coef0) / gamma);
+      range.least = std::fmax(range.least, (low - coef0) / gamma);
+    }
+  }
+  return range;
+}
+
+// The aux of a row with this squared norm: types.h, Rows.
+template <class T> T row_aux(Op op, double norm) {
   if (op == Op::kDistance) return T(-0.5 * norm);
-  return norm > 0 ? T(1 / std::sqrt(norm)) : T(0);
+  return op == Op::kCosine && norm > 0 ? T(1 / std::sqrt(norm)) : T(0);
 }
 
 template <class T> bool all_finite(const T* x, int64_t count) {

@@ -16,6 +16,7 @@
 // from the norms of its two rows: it depends on nothing else, and as adding 0 changes nothing, a sparse row gives the
 // same bits as a dense one. Scores are summed in lanes over kFlush panels, counted from the first support vector, and
 // then added in float64: they depend neither on tile sizes nor on threads, and no float32 sum has more than 32 terms.
+// With weights in float64 (Job::wide) every product is added in float64.
 #pragma once
 #include "product/accumulate.h"
 #include "product/finish.h"
@@ -34,9 +35,9 @@ template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, 
   if (!job.scores) return;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t o = 0; o < job.c; ++o, sums += kLanes<T>) {
-      Wide lanes = load_wide(sums);
+      Wide lanes = job.wide ? load(reinterpret_cast<const double*>(sums)) : load_wide(sums);
 #pragma GCC unroll 2
-      for (int l = kWide; l < kLanes<T>; l += kWide) lanes += load_wide(sums + l);
+      for (int l = kWide; l < kLanes<T> && !job.wide; l += kWide) lanes += load_wide(sums + l);
       store(sums, typename Simd<T>::V{});
       job.scores[(first + r) * job.score_row + o * job.score_column] += sum_of(lanes);
     }
@@ -157,7 +158,7 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
             sum_one(d, packed + r * d + l, b, start_x + (distance ? l : 0), start_z, buffer + l * kPanel<T>);
         const Tile<T> tile{buffer, i, rows, p, aux + r, sums + r * job.c * kLanes<T>};
         done(job, tile);
-        if (stays(job) && job.scores) add_weighted<T, 1>(job, tile, 0);
+        if (stays(job) && job.scores) (job.wide ? add_wide<T, 1> : add_weighted<T, 1>)(job, tile, 0);
         if (stays(job) && job.gram) store_columns(job, tile);
       }
       if ((p + 1) % kFlush == 0 || p + 1 == panels) flush(job, sums, first, last - first);
@@ -239,9 +240,13 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
           done(job, tile);
           if (stays(job) && job.gram) store_columns(job, tile);
         }
-        if (stays(job) && job.scores)
-          (all ? add_weighted<T, kSparsePanels> : add_weighted<T, 1>)(
-              job, Tile<T>{buffer, first + r, here, p, aux + r, block_sums}, apart);
+        if (stays(job) && job.scores) {
+          const Tile<T> tile{buffer, first + r, here, p, aux + r, block_sums};
+          if (job.wide)
+            (all ? add_wide<T, kSparsePanels> : add_wide<T, 1>)(job, tile, apart);
+          else
+            (all ? add_weighted<T, kSparsePanels> : add_weighted<T, 1>)(job, tile, apart);
+        }
       }
       if ((p + kSparsePanels) % kFlush == 0 || p + kSparsePanels >= panels) flush(job, sums, first, rows);
     }

@@ -68,6 +68,7 @@ template <class T> struct Job {
   Rows<T> rows;
   Panels<T> panels;
   const T* weights;  // (panels, c, kPanel), zero in the padding; for scores
+  const double* wide;  // the same in float64, instead of `weights`: then products are summed in float64 throughout
   int64_t c;
   double* scores;    // (n, c), added to; score o of row i is scores[i * score_row + o * score_column]
   int64_t score_row, score_column;

@@ -22,6 +22,9 @@ dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 N, D, M, C = 5, 9, 33, 3  # rows, features, support vectors (one more than fill whole panels), outputs
 
 
+NORMS = {"least": 1.0, "most": 1000.0}  # of rows and support vectors, within the range of float32
+
+
 def points(dtype: type, n: int = N) -> np.ndarray:
     """Points of which about half the features are 0, but not the last feature of the last row."""
     rng = np.random.default_rng(n)
@@ -46,7 +49,7 @@ def support(dtype: type) -> Arguments:
     _native.pack_dense(points(dtype, M), values)
     aux = np.zeros(values.shape[0] * values.shape[2], dtype=dtype)
     form = {"op": Op.DISTANCE, "map": Map.EXPONENTIAL, "params": (0.5,)}
-    return {**form, "panels": values, "columns": M, "aux": aux, "slots": None, "features": None}
+    return {**form, "panels": values, "columns": M, "aux": aux, "slots": None, "features": None, **NORMS}
 
 
 def features_that_occur() -> Arguments:
@@ -65,19 +68,19 @@ def results(dtype: type, n: int = N) -> Arguments:
     """The arguments of a product that are the same for dense and sparse rows; the Gram block has contiguous columns."""
     gram = np.zeros((M, n), dtype=dtype).T
     scores = {"A": np.ones((M, C)), "scores": np.zeros((n, C))}
-    return {"aux": np.zeros(n, dtype=dtype), **scores, "gram": gram, "below": False, "threads": 2}
+    return {"aux": np.zeros(n, dtype=dtype), **scores, "gram": gram, "below": False, "threads": 2, **NORMS}
 
 
 def perceptron_pass(dtype: type) -> Arguments:
     place = np.array([1, -1, 0, -1, 2])  # the last row of K is in use
     y, w, F = np.ones((N, C), dtype=np.int8), np.ones(N), np.ones((C, N))
     given = {"K": np.ones((3, N), dtype=dtype), "place": place, "first": 0, "y": y, "w": w, "bias": 1.0}
-    return {**given, "F": F, "steps": np.empty((N, C)), "sq_norms": np.zeros(C)}
+    return {**given, "F": F, "offsets": np.zeros(C), "steps": np.empty((N, C)), "sq_norms": np.zeros(C)}
 
 
 def least_margins(_: type) -> Arguments:
-    y, F, lengths = np.ones((N, C), dtype=np.int8), np.ones((C, N)), np.ones(N)
-    return {"place": np.full(N, -1), "first": 2, "y": y, "F": F, "lengths": lengths, "margin": np.empty(N - 2)}
+    given = {"place": np.full(N, -1), "first": 2, "y": np.ones((N, C), dtype=np.int8), "F": np.ones((C, N))}
+    return {**given, "offsets": np.zeros(C), "lengths": np.ones(N), "margin": np.empty(N - 2)}
 
 
 def primal_pass(rows: Arguments) -> Arguments:
@@ -151,8 +154,10 @@ CALLS: dict[str, Call] = {
         },
     ),
     "take_csr": (function("take_csr"), take_csr),
-    "squared_norms_dense": (function("squared_norms_dense"), lambda t: {"X": points(t), "norms": np.empty(N)}),
-    "squared_norms_csr": (function("squared_norms_csr"), lambda t: {**csr(points(t)), "norms": np.empty(N)}),
+    "squared_norms_dense": (function("squared_norms_dense"), lambda t: {"X": points(t), "sums": np.empty(N)}),
+    "squared_norms_csr": (function("squared_norms_csr"), lambda t: {**csr(points(t)), "sums": np.empty(N)}),
+    "row_sums_dense": (function("row_sums_dense"), lambda t: {"X": points(t), "sums": np.empty(N)}),
+    "row_sums_csr": (function("row_sums_csr"), lambda t: {**csr(points(t)), "sums": np.empty(N)}),
     "count_nonzeros": (
         function("count_nonzeros"),
         lambda t: {"X": points(t), "counts": np.empty(N, dtype=np.int64)},
@@ -170,7 +175,12 @@ CALLS: dict[str, Call] = {
     "smo": (function("smo"), smo),
 }
 # Axes whose size nothing else in the call depends on: numbers of features.
-FREE = {"right": [("panels", 1)], "squared_norms_dense": [("X", 1)], "count_nonzeros": [("X", 1)]}
+FREE = {
+    "right": [("panels", 1)],
+    "squared_norms_dense": [("X", 1)],
+    "row_sums_dense": [("X", 1)],
+    "count_nonzeros": [("X", 1)],
+}
 # Functions that no size is wrong for, and how the names begin of those that other tests give wrong sizes.
 ANY_SIZE = {"all_finite", "apply_map", "simd_targets", "simd_target", "select_simd"}
 ELSEWHERE = (

@@ -33,12 +33,13 @@ def test_the_pass_decides_like_its_twin_and_asks_for_the_rows_it_needs(dtype, se
     for _, row, machine, step in twin.ledger:
         expected[row, machine] = step
     place = np.where(np.arange(30) < known, np.arange(30), -1)  # the others' values come when asked for
-    F, steps, squared = np.zeros(Y.shape[::-1]), np.empty(Y.shape), np.zeros(2)
+    F, offsets, steps, squared = np.zeros(Y.shape[::-1]), np.zeros(2), np.empty(Y.shape), np.zeros(2)
     stop = 0
-    while (stop := _native.perceptron_pass(K, place, stop, Y, w, bias, F, steps, squared)) < 30:
+    while (stop := _native.perceptron_pass(K, place, stop, Y, w, bias, F, offsets, steps, squared)) < 30:
         assert place[stop] < 0
         place[stop] = stop
     np.testing.assert_array_equal(steps, expected)
+    np.testing.assert_array_equal(offsets, bias * expected.sum(axis=0))
     norms = [guesses[-1] @ twin.K @ guesses[-1] for guesses in twin.guesses]
     np.testing.assert_allclose(squared, norms, rtol=1e-12)
 

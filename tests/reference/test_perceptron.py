@@ -58,9 +58,9 @@ def test_the_rows_next_to_erring_are_those_of_least_margin(first, with_lengths):
     y, F = rng.integers(-1, 2, size=(40, 3)).astype(np.int8), rng.normal(size=(40, 3))
     place = np.where(rng.random(40) < 0.3, 2, -1)
     lengths = rng.uniform(0.5, 2.0, size=40) if with_lengths else None
-    margin = np.empty(40 - first)
-    wrong = _native.least_margins(place, first, y, np.ascontiguousarray(F.T), lengths, margin)
-    expected = np.where(y == 0, np.inf, y * F).min(axis=1)
+    offsets, margin = rng.normal(size=3), np.empty(40 - first)
+    wrong = _native.least_margins(place, first, y, np.ascontiguousarray(F.T), offsets, lengths, margin)
+    expected = np.where(y == 0, np.inf, y * (F + offsets)).min(axis=1)
     expected[place >= 0] = np.inf
     assert wrong == np.count_nonzero(expected[first:] <= 0)
     np.testing.assert_allclose(margin, (expected if lengths is None else expected / lengths)[first:])

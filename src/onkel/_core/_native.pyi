@@ -26,7 +26,9 @@ class Lock:
 
 # Products. The right-hand side: a kernel (op, map and params) and packed rows, bound once for many products:
 # cpp/product/types.h. `values` computes the kernel values of one dense row; `can_replace` says whether a transaction
-# can write row `place` of its panels.
+# can write row `place` of its panels. `least` and `most` are the least squared norm that is not 0, and the largest, of
+# the rows given; of a single row the core computes them. A product returns False, and has computed nothing, if float32
+# does not have the range for the rows: then it is to be computed in float64.
 class Right32:
     def dense(
         self,
@@ -37,7 +39,9 @@ class Right32:
         gram: NDArray | None,
         below: bool,
         threads: int,
-    ) -> None: ...
+        least: float,
+        most: float,
+    ) -> bool: ...
     def csr(
         self,
         indptr: NDArray,
@@ -50,8 +54,10 @@ class Right32:
         gram: NDArray | None,
         below: bool,
         threads: int,
-    ) -> None: ...
-    def values(self, x: NDArray, out: NDArray) -> None: ...
+        least: float,
+        most: float,
+    ) -> bool: ...
+    def values(self, x: NDArray, out: NDArray) -> bool: ...
     def can_replace(self, place: int) -> bool: ...
 
 class Right64(Right32): ...
@@ -65,6 +71,8 @@ def right(
     aux: NDArray | None,
     slots: NDArray | None,
     features: NDArray | None,
+    least: float,
+    most: float,
 ) -> Right32: ...
 
 # Preparing rows for products: cpp/product/pack.h
@@ -80,8 +88,10 @@ def take_csr(
     out_data: NDArray,
     threads: int,
 ) -> None: ...
-def squared_norms_dense(X: NDArray, norms: NDArray) -> None: ...
-def squared_norms_csr(indptr: NDArray, indices: NDArray, data: NDArray, norms: NDArray) -> None: ...
+def squared_norms_dense(X: NDArray, sums: NDArray) -> None: ...
+def squared_norms_csr(indptr: NDArray, indices: NDArray, data: NDArray, sums: NDArray) -> None: ...
+def row_sums_dense(X: NDArray, sums: NDArray) -> None: ...
+def row_sums_csr(indptr: NDArray, indices: NDArray, data: NDArray, sums: NDArray) -> None: ...
 def count_nonzeros(X: NDArray, counts: NDArray) -> None: ...
 def all_finite(X: NDArray) -> bool: ...
 def compress_rows(X: NDArray, indptr: NDArray, indices: NDArray, data: NDArray) -> None: ...
@@ -91,7 +101,7 @@ def apply_map(map: int, params: Sequence[float], values: NDArray) -> None: ...
 
 # The perceptron without a budget: cpp/learn/perceptron.h
 def least_margins(
-    place: NDArray, first: int, y: NDArray, F: NDArray, lengths: NDArray | None, margin: NDArray
+    place: NDArray, first: int, y: NDArray, F: NDArray, offsets: NDArray, lengths: NDArray | None, margin: NDArray
 ) -> int: ...
 def perceptron_pass(
     K: NDArray,
@@ -101,6 +111,7 @@ def perceptron_pass(
     w: NDArray,
     bias: float,
     F: NDArray,
+    offsets: NDArray,
     steps: NDArray,
     sq_norms: NDArray,
 ) -> int: ...

@@ -284,7 +284,7 @@ def certify_perceptron_fit(run: KeptScoreEpochs, epochs: int, is_psd: bool | Non
     run.flush()
     return certify(
         mistakes=mistakes,
-        margins=(run.y.T * run.scores).T,
+        margins=(run.y.T * (run.scores + run.offsets[:, None])).T,
         norms=np.sqrt(np.maximum(run.sq_norms, 0.0)),
         radius_sq=radius_sq,
         epochs=epochs,

@@ -19,6 +19,7 @@ from onkel.checks import check_sample_weight
 from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimators.targets import check_numbers
 from onkel.kernels import Kernel, prepare
+from onkel.kernels.precision import in_range
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns
@@ -47,7 +48,7 @@ def first_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets
     stand_in = object.__new__(type(estimator))  # gets the attributes that validate_data sets
     vars(stand_in).update(estimator.get_params(deep=False))
     X, y = _validated(stand_in, kernel, X, y, targets, reset=True)
-    rows = prepare(kernel, X, itself=kernel.takes == "gram")
+    rows = in_range(kernel, prepare(kernel, X, itself=kernel.takes == "gram"))
     names = getattr(stand_in, "feature_names_in_", None)
     return Checked(rows, y, Columns(stand_in.n_features_in_, None if names is None else tuple(names), rows.dtype))
 

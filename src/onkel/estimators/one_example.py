@@ -51,6 +51,8 @@ def one_row(x: Any, kernel: Kernel, columns: Columns, name: str) -> Rows:
     if row.shape != (1, d):
         raise ShapeError(f"{name} was trained on {d} features, so x must have shape ({d},); got {np.shape(x)}.")
     if not _native.all_finite(row):
+        if np.isfinite(np.asarray(x, dtype=np.float64)).all():
+            return _checked_row(x, kernel, columns, name)  # says what float32 cannot hold
         raise ValuesError(f"{name}: x must be finite; got NaN or infinity.")
     rows = VectorRows(row)
     rows._kept["is sparse"] = False

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from onkel.checks import check_columns, check_integer, check_number
 from onkel.errors import GramError, KindError, ShapeError
-from onkel.kernels.kernel import Kernel, Takes, same_kind
+from onkel.kernels.kernel import LARGEST_DEGREE, Kernel, Takes, same_kind
+from onkel.kernels.precision import fits, refuse_overflow, store
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 
@@ -108,7 +109,9 @@ class _Several(Kernel):
         tile = np.empty(out.shape, dtype=out.dtype)
         for kernel in others:
             kernel.gram(x, z, tile)
-            combine(out, tile, out=out)
+            with np.errstate(over="ignore"):
+                combine(out, tile, out=out)
+        refuse_overflow(out)
 
 
 class Sum(_Several):
@@ -229,7 +232,9 @@ class Multiple(OneKernel):
 
     def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self.kernel.gram(x, z, out)
-        np.multiply(out, out.dtype.type(self.factor), out=out)
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.multiply(out, self.factor, out=out, dtype=np.float64, casting="same_kind")
+        refuse_overflow(out)
 
     def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         self.kernel.add_scores(x, s, self.factor * A, out)
@@ -266,7 +271,9 @@ class Power(OneKernel):
 
     def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self.kernel.gram(x, z, out)
-        np.power(out, self.exponent, out=out)
+        with np.errstate(over="ignore"):
+            np.power(out, self.exponent, out=out)
+        refuse_overflow(out)
 
     def diagonal(self, x: Rows) -> NDArray[np.float64]:
         return self.kernel.diagonal(x) ** self.exponent
@@ -274,7 +281,9 @@ class Power(OneKernel):
 
 def _exponent(value: Any) -> int:
     advice = "A fractional power of a valid kernel need not be valid."
-    return check_integer(value, "the exponent", "a power of a kernel", at_least=1, advice=advice)
+    exponent = check_integer(value, "the exponent", "a power of a kernel", at_least=1, advice=advice)
+    check_number(exponent, "the exponent", "a power of a kernel", at_most=LARGEST_DEGREE)
+    return exponent
 
 
 def power(kernel: Kernel, exponent: int) -> Kernel:
@@ -296,6 +305,7 @@ class Exp(OneKernel):
         self.kernel.gram(x, z, out)
         with np.errstate(over="ignore", under="ignore"):
             np.exp(out, out=out)
+        refuse_overflow(out)
 
     def diagonal(self, x: Rows) -> NDArray[np.float64]:
         with np.errstate(over="ignore", under="ignore"):
@@ -339,8 +349,7 @@ class Normalized(OneKernel):
             with np.errstate(under="ignore"):
                 np.exp(out, out=out)
         else:
-            self.kernel.gram(x, z, out)
-            scale_gram(out, self._scale(x), self._scale(z))
+            fill_scaled(self.kernel, x, z, out, self._scale(x), self._scale(z))
 
     def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if isinstance(self.kernel, Exp):
@@ -352,9 +361,21 @@ class Normalized(OneKernel):
         return np.sign(self.kernel.diagonal(x))
 
 
-def scale_gram(out: NDArray, scale_x: NDArray[np.float64], scale_z: NDArray[np.float64]) -> None:
-    """out[i, j] *= scale_x[i] · scale_z[j]; multiplying the factors first keeps a symmetric block symmetric."""
-    out *= np.multiply.outer(scale_x, scale_z).astype(out.dtype, copy=False)
+SCALES = 2.0**60  # float32 holds the product of two scales below this, and its inverse
+
+
+def fill_scaled(
+    kernel: Kernel, x: Rows, z: Rows, out: NDArray, scale_x: NDArray[np.float64], scale_z: NDArray[np.float64]
+) -> None:
+    """out[i, j] = scale_x[i] · k(xᵢ, zⱼ) · scale_z[j], in float64 if the scales are out of the range of float32."""
+    scales = np.multiply.outer(scale_x, scale_z)  # multiplied first, which keeps a symmetric block symmetric
+    if out.dtype == np.float64 or (fits(scale_x, SCALES) and fits(scale_z, SCALES)):
+        kernel.gram(x, z, out)
+        out *= scales.astype(out.dtype, copy=False)
+    else:
+        values = np.empty(out.shape)
+        kernel.gram(x.wide(), z.wide(), values)
+        store(values * scales, out)
 
 
 def add_scaled_scores(
@@ -366,7 +387,9 @@ def add_scaled_scores(
     scale_x: NDArray[np.float64],
     scale_s: NDArray[np.float64],
 ) -> None:
-    """out += diag(scale_x) k(x, s) diag(scale_s) A."""
+    """out += diag(scale_x) k(x, s) diag(scale_s) A, in float64 if the scales are out of the range of float32."""
+    if x.dtype == np.float32 and not (fits(scale_x, SCALES) and fits(scale_s, SCALES)):
+        x, s = x.wide(), s.wide()
     inner = np.zeros_like(out)
     kernel.add_scores(x, s, np.ascontiguousarray(scale_s[:, None] * A), inner)
     inner *= scale_x[:, None]

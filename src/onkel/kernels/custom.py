@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from onkel.checks import check_finite, check_matrix
 from onkel.errors import KindError, ShapeError, ValuesError
-from onkel.kernels.combine import OneKernel, OnOtherRows, add_scaled_scores, scale_gram, wrapped
+from onkel.kernels.combine import OneKernel, OnOtherRows, add_scaled_scores, fill_scaled, wrapped
 from onkel.kernels.kernel import Kernel, Takes
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
@@ -176,8 +176,7 @@ class Scaled(OneKernel):
         return x.keep((self, "scale"), scale)
 
     def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel.gram(x, z, out)
-        scale_gram(out, self._scale(x), self._scale(z))
+        fill_scaled(self.kernel, x, z, out, self._scale(x), self._scale(z))
 
     def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))

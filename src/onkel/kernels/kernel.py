@@ -55,6 +55,8 @@ __all__ = ["Kernel", "Takes"]
 
 Takes = Literal["vectors", "objects", "gram", "anything"]
 
+# The largest exponent of a power: rounding errors of the base are multiplied by it.
+LARGEST_DEGREE = 1e9
 # Kernel values of a tile in the default `add_scores`: 1 MB of float64, so that a tile stays in cache.
 TILE_VALUES = 1 << 17
 
@@ -77,8 +79,8 @@ class Kernel(ABC):
     def __call__(self, X: Any, Z: Any = None) -> NDArray:
         """The matrix of kernel values k(xᵢ, zⱼ), shape (rows of X, rows of Z).
 
-        Z = None (default) stands for X, which gives the Gram matrix of X. The values are float32 if both X and Z are,
-        else float64.
+        Z = None (default) stands for X, which gives the Gram matrix of X. The values are float32 if both X and Z are
+        and float32 has the range for k(x, x) of their rows, else float64.
         """
         from onkel.kernels.tiles import gram
 
@@ -86,10 +88,12 @@ class Kernel(ABC):
 
     def diag(self, X: Any) -> NDArray:
         """k(xᵢ, xᵢ) for each row of X, computed without the Gram matrix."""
+        from onkel.kernels.precision import in_range
         from onkel.kernels.tiles import prepare
 
         rows = prepare(self, X, itself=True)
-        return self.diagonal(rows).astype(rows.dtype)  # a copy, because the array of diagonal may be shared
+        values = self.diagonal(rows)
+        return values.astype(in_range(self, rows).dtype)  # a copy, because the array of diagonal may be shared
 
     @property
     @abstractmethod

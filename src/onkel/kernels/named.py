@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import Map, Op
 from onkel.checks import check_number
 from onkel.errors import KindError, ParameterError, ValuesError
 from onkel.kernels.custom import Custom, Precomputed
 from onkel.kernels.kernel import Kernel
+from onkel.kernels.product import Form, product
 from onkel.kernels.vector import RBF, Chi2, Cosine, HistogramIntersection, Laplacian, Linear, Polynomial, Sigmoid
 from onkel.kernels.vectors import VectorRows
 
@@ -89,7 +91,10 @@ def resolve_gamma(gamma: Any, x: Any, who: str) -> float:
     step = max(1, len(x) // MEDIAN_ROWS)
     distances = _squared_distances(x[::step])
     apart = distances[distances > 0]
-    return 1.0 / float(np.median(apart)) if apart.size else 1.0
+    median = float(np.median(apart)) if apart.size else 1.0
+    if not np.isfinite(median):
+        raise ValuesError(f"{who}: gamma='median' needs distances in X, but its values are too large. Scale X.")
+    return 1.0 / median
 
 
 def _variance(x: VectorRows) -> float:
@@ -99,12 +104,13 @@ def _variance(x: VectorRows) -> float:
         if values.size == size:
             return float(values.var(dtype=np.float64))
         mean = float(values.sum(dtype=np.float64)) / size
-        return float(np.square(values, dtype=np.float64).sum()) / size - mean**2
+        squares = float(np.square(np.subtract(values, mean, dtype=np.float64)).sum()) + (size - values.size) * mean**2
+        return squares / size
 
 
 def _squared_distances(x: VectorRows) -> NDArray[np.float64]:
-    """The squared distances of all pairs of rows i < j."""
-    norms = x.squared_norms()
-    squared = norms[:, None] + norms[None, :] - 2 * Linear()(x).astype(np.float64)
-    found: NDArray[np.float64] = np.maximum(squared[np.triu_indices(len(x), 1)], 0.0)
-    return found
+    """The squared distances of all pairs of rows i < j, in float64."""
+    rows = x.wide()
+    squared = np.empty((len(rows), len(rows)))
+    product(Form(Op.DISTANCE, Map.IDENTITY), rows, rows, gram=squared)
+    return squared[np.triu_indices(len(rows), 1)]

@@ -5,6 +5,10 @@
 The core computes k(x, z) = map(Σ op(xᵢ, zᵢ)): an `Op` combines two rows feature by feature, and a `Map` is applied to
 the sum. A `Form` is such a pair with the parameters of the map. The right-hand side z is packed, together with its
 form, into an object of the core, which is cached with the rows of z.
+
+Rows in float32 are multiplied in float32, as long as it has the range for their norms, for the parameters and for the
+values of the kernel (cpp/product/pack.h, `range_of`). Other rows are converted to float64 first; kernel values that are
+to be stored in float32, and do not fit, are refused.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from numpy.typing import NDArray
 
 from onkel._core import Map, Op, _native, thread_count
 from onkel.kernels.kernel import Kernel
+from onkel.kernels.precision import store
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 
@@ -30,6 +35,7 @@ DIRECT_FEATURES = 8
 # Products with fewer multiply-adds × bytes per number than this (about 0.3 ms) run in one thread, because a second one
 # would take longer to start than it saves.
 SMALL_PRODUCT = 1 << 25
+ONE_ROW = (0.0, 0.0)  # in place of a range of norms: the core computes that of a single row; float64 needs none
 # Ops to which a zero feature adds nothing, so that sparse rows can skip it. So can distances by norms.
 SPARSE_OPS = (Op.DOT, Op.COSINE, Op.MIN)
 
@@ -106,17 +112,38 @@ def product(
     small = n == 1 or values * x.work(sparse=sparse) * x.dtype.itemsize <= SMALL_PRODUCT
     threads = 1 if small else thread_count()
     aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # the core computes it for a single dense row
+    norms = x.norm_range() if n > 1 and x.dtype == np.float32 else ONE_ROW
     if sparse:
-        right.csr(*x.csr(), d, aux, A, scores, gram, below, threads)
+        done = right.csr(*x.csr(), d, aux, A, scores, gram, below, threads, *norms)
     else:
-        right.dense(x.dense(), aux, A, scores, gram, below, threads)
+        done = right.dense(x.dense(), aux, A, scores, gram, below, threads, *norms)
+    if not done:
+        _wide_product(form, x, z, A, scores, gram)
+
+
+def _wide_product(
+    form: Form,
+    x: VectorRows,
+    z: VectorRows,
+    A: NDArray[np.float64] | None,
+    scores: NDArray[np.float64] | None,
+    gram: NDArray | None,
+) -> None:
+    """The same product of float32 rows, computed in float64."""
+    values = None if gram is None else np.empty(gram.shape, order="C" if A is None else "F")
+    product(form, x.wide(), z.wide(), A=A, scores=scores, gram=values)
+    if gram is not None and values is not None:
+        store(values, gram)
 
 
 def _right(form: Form, z: VectorRows, for_sparse: bool) -> _native.Right32:
     """The packed right-hand side of products, bound to its form."""
     panels, op = z.panels(for_sparse), form.op_on(z.n_features)
     aux = panels.padded(_aux(op, z))
-    return _native.right(op, form.map, form.params, panels.values, panels.columns, aux, panels.slots, panels.features)
+    norms = z.norm_range() if z.dtype == np.float32 else ONE_ROW
+    return _native.right(
+        op, form.map, form.params, panels.values, panels.columns, aux, panels.slots, panels.features, *norms
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +151,8 @@ class VectorKernel(Kernel):
     """Base class of the kernels that the compiled core computes.
 
     A subclass defines `_form` and `diagonal`. If the core has no map for its parameters, `_fused` is False: the form
-    then gives plain inner products or distances, and `_finish` maps a tile of them to kernel values with NumPy.
+    then gives plain inner products or distances in float64, and `_finish` maps a tile of them to kernel values with
+    NumPy.
     """
 
     @functools.cached_property
@@ -132,7 +160,7 @@ class VectorKernel(Kernel):
     def _form(self) -> Form:
         """The formula of the kernel in the terms of the core."""
 
-    def _finish(self, values: NDArray) -> None:
+    def _finish(self, values: NDArray[np.float64]) -> None:
         """Maps the values of the form to kernel values, in place; called only if `_fused` is False."""
 
     @property
@@ -147,17 +175,19 @@ class VectorKernel(Kernel):
     def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         assert isinstance(z, VectorRows)
-        product(self._form, x, z, gram=out)
-        if not self._fused:
-            self._finish(out)
+        if self._fused:
+            product(self._form, x, z, gram=out)
+        else:
+            values = np.empty(out.shape)
+            product(self._form, x.wide(), z.wide(), gram=values)
+            self._finish(values)
+            store(values, out)
 
     def gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         right = z._kept.get((self._form, False)) if self._fused and not x.is_sparse() else None
-        if right is None:
-            super().gram_one(x, z, out)  # packs z and caches it for the next call
-        else:
-            right.values(x.dense(), out)
+        if right is None or not right.values(x.dense(), out):
+            super().gram_one(x, z, out)  # packs z and caches it for the next call, or computes in float64
 
     def gram_below(self, x: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)

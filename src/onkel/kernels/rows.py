@@ -54,6 +54,10 @@ class Rows:
         """Concatenates several blocks of rows of this class."""
         raise TypeError
 
+    def wide(self) -> Rows:
+        """The same rows in float64; only vectors may have another dtype."""
+        return self
+
     def compact(self) -> Rows:
         """The same rows in the format, dense or CSR, whose product is faster."""
         return self

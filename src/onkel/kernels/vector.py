@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gamma as gamma_function
-from scipy.special import kv
 
 from onkel._core import Map, Op
 from onkel.checks import check_number
-from onkel.errors import ValuesError
-from onkel.kernels.kernel import Kernel
+from onkel.errors import ParameterError, ValuesError
+from onkel.kernels.kernel import LARGEST_DEGREE, Kernel
+from onkel.kernels.matern import matern
 from onkel.kernels.product import Form, VectorKernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
@@ -61,6 +60,16 @@ def _set(kernel: Kernel, name: str, **limits: Any) -> None:
     object.__setattr__(kernel, name, value)
 
 
+def _refuse_unless_held(value: float, kernel: str, name: str, given: float) -> float:
+    """A factor that was computed from a length `given`; raises ParameterError if float64 cannot hold it."""
+    if not np.finfo(np.float64).tiny <= value < math.inf:
+        raise ParameterError(
+            f"{kernel}: {name} must be a length whose inverse square float64 can hold, about 1e-150 to 1e150; "
+            f"got {given!r}. Scale the data and the length."
+        )
+    return value
+
+
 # ---------------------------------------------------------------- inner products
 
 
@@ -95,7 +104,7 @@ class Polynomial(VectorKernel):
 
     Parameters
     ----------
-    degree : p > 0 (default 3). A fractional power of a negative number is NaN.
+    degree : p > 0 and at most 1e9 (default 3). A fractional power of a negative number is NaN.
     gamma : γ, any number (default 1): the factor of the inner product.
     coef0 : c, any number (default 1); the larger, the more the products of few coordinates count. With c = 0, only
         the products of exactly p coordinates remain.
@@ -112,7 +121,7 @@ class Polynomial(VectorKernel):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        degree = check_number(self.degree, "degree", "Polynomial", above=0.0)
+        degree = check_number(self.degree, "degree", "Polynomial", above=0.0, at_most=LARGEST_DEGREE)
         object.__setattr__(self, "degree", int(degree) if degree.is_integer() else degree)
         _set(self, "gamma")
         _set(self, "coef0")
@@ -131,7 +140,7 @@ class Polynomial(VectorKernel):
             return Form(Op.DOT, Map.POLYNOMIAL, (float(self.degree), self.gamma, self.coef0))
         return Form(Op.DOT, Map.POLYNOMIAL, (1.0, self.gamma, self.coef0))
 
-    def _finish(self, values: NDArray) -> None:
+    def _finish(self, values: NDArray[np.float64]) -> None:
         np.power(values, self.degree, out=values)
 
     def diagonal(self, x: Rows) -> NDArray[np.float64]:
@@ -226,7 +235,8 @@ class RBF(_Stationary):
     @classmethod
     def from_sigma(cls, sigma: float) -> RBF:
         """The kernel exp(−‖x − z‖² / (2σ²)) of width `sigma` > 0."""
-        return cls(gamma=0.5 / check_number(sigma, "sigma", "RBF.from_sigma", above=0.0) ** 2)
+        width = check_number(sigma, "sigma", "RBF.from_sigma", above=0.0)
+        return cls(gamma=_refuse_unless_held(0.5 / width / width, "RBF.from_sigma", "sigma", width))
 
     @functools.cached_property
     def _form(self) -> Form:
@@ -262,6 +272,7 @@ class Matern(_Stationary):
     def __post_init__(self) -> None:
         _set(self, "nu", above=0.0, finite=False)
         _set(self, "length_scale", above=0.0)
+        _refuse_unless_held(0.5 / self.length_scale / self.length_scale, "Matern", "length_scale", self.length_scale)
 
     def __repr__(self) -> str:
         nu = 'float("inf")' if math.isinf(self.nu) else repr(self.nu)  # eval could not read a bare inf
@@ -274,16 +285,13 @@ class Matern(_Stationary):
     @functools.cached_property
     def _form(self) -> Form:
         if math.isinf(self.nu):
-            return Form(Op.DISTANCE, Map.EXPONENTIAL, (0.5 / self.length_scale**2,))
+            return Form(Op.DISTANCE, Map.EXPONENTIAL, (0.5 / self.length_scale / self.length_scale,))
         if self._fused:
             return Form(Op.DISTANCE, MATERN_MAPS[self.nu], (math.sqrt(2 * self.nu) / self.length_scale,))
         return Form(Op.DISTANCE, Map.IDENTITY)
 
-    def _finish(self, values: NDArray) -> None:
-        r = np.sqrt(2 * self.nu * values.astype(np.float64)) / self.length_scale
-        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-            k = 2 ** (1 - self.nu) / gamma_function(self.nu) * r**self.nu * kv(self.nu, r)
-        values[...] = np.where(r == 0, 1.0, np.where(np.isfinite(k), np.minimum(k, 1.0), 1.0))
+    def _finish(self, values: NDArray[np.float64]) -> None:
+        values[...] = matern(self.nu, np.sqrt(values) / self.length_scale)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -310,10 +318,16 @@ class RationalQuadratic(_Stationary):
     def __post_init__(self) -> None:
         _set(self, "alpha", above=0.0)
         _set(self, "length_scale", above=0.0)
+        _refuse_unless_held(self._rate, "RationalQuadratic", "length_scale", self.length_scale)
+
+    @property
+    def _rate(self) -> float:
+        """1 / (2αℓ²)."""
+        return 0.5 / self.alpha / self.length_scale / self.length_scale
 
     @functools.cached_property
     def _form(self) -> Form:
-        return Form(Op.DISTANCE, Map.RATIONAL_QUADRATIC, (self.alpha, 0.5 / (self.alpha * self.length_scale**2)))
+        return Form(Op.DISTANCE, Map.RATIONAL_QUADRATIC, (self.alpha, self._rate))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -404,7 +418,7 @@ class HistogramIntersection(VectorKernel):
 
     def diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
-        return np.asarray(x.matrix.sum(axis=1, dtype=np.float64)).ravel()
+        return x.row_sums()
 
     def check_rows(self, x: Rows, name: str) -> None:
         _refuse_negative(self, x, name)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from onkel._core import PANEL_BYTES, _native, aligned, aligned_empty, aligned_zeros, thread_count
 from onkel._core.transaction import Transaction
+from onkel.kernels.precision import narrow
 from onkel.kernels.rows import Rows, read_only
 
 __all__ = ["Csr", "GrowingRows", "Panels", "VectorRows", "grows"]
@@ -153,8 +154,12 @@ class VectorRows(Rows):
         return VectorRows(csr, blocks[0].n_features)
 
     def astype(self, dtype: np.dtype) -> VectorRows:
-        """The same rows in another dtype; these rows if they have it already."""
-        return self if dtype == self.dtype else VectorRows(self.matrix.astype(dtype))
+        """The same rows in another dtype; these rows if they have it. Refuses rows that float32 cannot hold."""
+        if dtype == self.dtype:
+            return self
+        if dtype == np.float32:
+            return VectorRows(narrow(self.matrix, self.norm_range()))
+        return VectorRows(self.matrix.astype(dtype))
 
     def with_features(self, n_features: int) -> VectorRows:
         """The same rows with `n_features` features; the new ones are 0."""
@@ -175,11 +180,31 @@ class VectorRows(Rows):
     def _squared_norms(self) -> NDArray[np.float64]:
         norms = np.empty(len(self))
         if self._dense is None:
-            csr = self.csr()
-            _native.squared_norms_csr(csr.indptr, csr.indices, csr.data, norms)
+            _native.squared_norms_csr(*self.csr(), norms)
         else:
             _native.squared_norms_dense(self._dense, norms)
         return norms
+
+    def norm_range(self) -> tuple[float, float]:
+        """The least ‖x‖² that is not 0 (inf if all rows are 0), and the largest."""
+        return self.keep("norm range", self._norm_range)
+
+    def _norm_range(self) -> tuple[float, float]:
+        norms = self.squared_norms()
+        return float(np.where(norms > 0, norms, np.inf).min(initial=np.inf)), float(norms.max(initial=0.0))
+
+    def row_sums(self) -> NDArray[np.float64]:
+        """Σ xᵢ of each row in float64; dense and CSR rows give the same bits."""
+        sums = np.empty(len(self))
+        if self._dense is None:
+            _native.row_sums_csr(*self.csr(), sums)
+        else:
+            _native.row_sums_dense(self._dense, sums)
+        return sums
+
+    def wide(self) -> VectorRows:
+        """The same rows in float64, cached."""
+        return self.keep("wide", lambda: self.astype(np.dtype(np.float64)))
 
     def is_sparse(self) -> bool:
         """Whether the rows have so many zeros that the sparse product is faster, in whichever format they are."""

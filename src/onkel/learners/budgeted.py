@@ -27,11 +27,11 @@ from onkel._core import _native
 from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, GramRows, Rows
-from onkel.kernels.tiles import fill, fill_below
+from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import GrowingRows, VectorRows
 from onkel.learners import budgeted_state, policies, rules
 from onkel.learners.budgeted_pass import SMALL_SCALE, python_pass
-from onkel.learners.learner import ONE, Floats, Ints
+from onkel.learners.learner import ONE, Floats, Ints, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.policies import RECORD, Memory, Policy, RecordField
 from onkel.learners.rules import Regularised, Rule
@@ -296,10 +296,7 @@ class BudgetedLearner:
         """The kernel values of a part, and copies of the learner's arrays for it to learn in."""
         b, size, budget, base = len(rows), self.size, self.policy.budget, None
         K_chunk = np.empty((b, b), dtype=rows.dtype)
-        if b == 1:
-            K_chunk[0, 0] = self.kernel.diagonal(rows)[0]
-        else:
-            fill_below(self.kernel, rows, K_chunk)
+        fill_chunk(self.kernel, rows, K_chunk)
         K_slots, cap = None, b
         if budget is None:
             if len(self.grown):

@@ -45,6 +45,7 @@ def decide(
     w: Floats,
     bias: float,
     scores: Floats,
+    offsets: Floats,
     sq_norms: Floats,
     lengths: Floats | None = None,
 ) -> tuple[Floats, NDArray[np.intp]]:
@@ -60,8 +61,10 @@ def decide(
     y : targets (b, outputs), ±1, or 0 where an output ignores the row.
     w : sample weights (b,), > 0.
     bias : 1 to learn an offset, which makes the kernel k + 1; else 0.
-    scores : (outputs, b), those of the hypothesis before the chunk. After a mistake the scores of the later rows are
-        updated in place.
+    scores : (outputs, b), those of the hypothesis before the chunk, without the offset. They are updated in place: at
+        the end, those of each row, with the offset, before it was learned.
+    offsets : the offset of each output, (outputs,), updated in place. It is kept apart from the scores, in which small
+        kernel values would be lost beside 1.
     sq_norms : ‖v‖² of each output, (outputs,), updated in place.
     lengths : ‖φ(x)‖ of each row, (b,): "closest" is then measured by y f / ‖φ(x)‖. None (default): by y f.
     """
@@ -71,7 +74,7 @@ def decide(
     held = stop = calls = 0
     while True:
         margin = np.empty(b - stop)
-        wrong = _native.least_margins(place, stop, y, scores, lengths, margin)
+        wrong = _native.least_margins(place, stop, y, scores, offsets, lengths, margin)
         if wrong > b // 8 or calls > 8:  # many, or new ones again and again: compute all that are missing
             needed = np.flatnonzero(place[stop:] < 0)
         else:
@@ -83,7 +86,7 @@ def decide(
                 K[:before] = old[:before]
             place[stop + needed] = np.arange(before, held)
             _fill_rows(kernel, x, stop + needed, K[before:held])
-        stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, steps, sq_norms)
+        stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, offsets, steps, sq_norms)
         if stop == b:
             met = np.flatnonzero(place >= 0)  # only these rows can be mistakes
             return steps, met[steps[met].any(axis=1)]
@@ -179,10 +182,15 @@ class KernelPerceptronLearner:
     def scores(self, rows: Rows, coef: Floats | None = None) -> Floats:
         """The scores (n, outputs) of the current hypothesis or, if given, with other coefficients (m, outputs)."""
         coef = self.support.coef if coef is None else coef
-        out = np.zeros((len(rows), self.n_outputs))
-        self.support.add_scores(self.kernel, rows, coef, out)
+        out = self._kernel_scores(rows, coef)
         if self.bias:
             out += self.bias * coef.sum(axis=0)
+        return out
+
+    def _kernel_scores(self, rows: Rows, coef: Floats) -> Floats:
+        """The scores without the offset."""
+        out = np.zeros((len(rows), self.n_outputs))
+        self.support.add_scores(self.kernel, rows, coef, out)
         return out
 
     def scorer(self, which: Hypothesis = "last", draw: float = 0.0) -> Expansion | Vote:
@@ -244,8 +252,10 @@ class KernelPerceptronLearner:
 
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
         """
-        scores, sq_norms = np.ascontiguousarray(self.scores(rows).T), self.sq_norms.copy()
-        steps, erred = decide(self.kernel, rows, targets.astype(np.int8), weights, self.bias, scores, sq_norms)
+        coef, sq_norms = self.support.coef, self.sq_norms.copy()
+        scores, offsets = np.ascontiguousarray(self._kernel_scores(rows, coef).T), self.bias * coef.sum(axis=0)
+        signs = targets.astype(np.int8)
+        steps, erred = decide(self.kernel, rows, signs, weights, self.bias, scores, offsets, sq_norms)
         self._commit(rows, steps, erred, row_ids, sq_norms)
         return np.ascontiguousarray(scores.T)
 

@@ -106,8 +106,9 @@ class UpdateBuffer:
 class KeptScoreEpochs:
     """Epochs over a data set, with the scores of all rows kept in memory.
 
-    `scores` (outputs, n) are the scores of all rows under the current hypothesis after an epoch other than the first
-    (`complete`), once `flush` has added the updates in the buffer.
+    `scores` (outputs, n) are the scores of all rows under the current hypothesis, without `offsets` (outputs,), after
+    an epoch other than the first (`complete`), once `flush` has added the updates in the buffer. The offsets,
+    bias · Σ steps, are kept apart, because small kernel values would be lost beside 1.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ class KeptScoreEpochs:
         self._position = np.arange(self.n)  # and the position of each row of the data
         self.ledger = Ledger()
         self.sq_norms = np.zeros(self.n_outputs)
-        self.scores = np.zeros((self.n_outputs, self.n))
+        self.scores, self.offsets = np.zeros((self.n_outputs, self.n)), np.zeros(self.n_outputs)
         self.n_seen = self.next_row_id = self.epoch = 0
         self.complete = False
         self._self_values: NDArray[np.float64] | None = None
@@ -183,13 +184,14 @@ class KeptScoreEpochs:
                 positions = np.arange(start, stop) if visit is None else visit[start:stop]
                 where = slice(start, stop) if visit is None else positions
                 x = self.rows[where]
-                scores, sq_norms = self._pull(x, positions, where), self.sq_norms.copy()
+                scores = self._pull(x, positions, where)
+                offsets, sq_norms = self.offsets.copy(), self.sq_norms.copy()
                 lengths = None
                 if self.epoch > 1:  # in the first epoch there are too many mistakes to choose rows by their margin
                     lengths = np.sqrt(np.maximum(self.self_values()[where] + self.bias, TINY))
                 y, w = self.y[where], self.w[where]
-                steps, erred = decide(self.kernel, x, y, w, self.bias, scores, sq_norms, lengths)
-                self._commit(positions, steps, erred, sq_norms)
+                steps, erred = decide(self.kernel, x, y, w, self.bias, scores, offsets, sq_norms, lengths)
+                self._commit(positions, steps, erred, offsets, sq_norms)
                 if len(erred):
                     self._remember(positions[erred], steps[erred], x[erred])
                 self._push(stop)
@@ -247,7 +249,6 @@ class KeptScoreEpochs:
         if waiting:
             _, steps, s = self._buffer.part(self._pushed, len(self._buffer))
             add_scores(self.kernel, x, s, steps, scores.T)
-            scores += self.bias * steps.sum(axis=0)[:, None]
             if self.epoch > 1 and not self._whole:  # the pulled scores are kept, so that they are not computed again
                 self.scores[:, where] = scores
                 had += waiting
@@ -260,6 +261,7 @@ class KeptScoreEpochs:
         positions: NDArray[np.int64],
         steps: NDArray[np.float64],
         erred: NDArray[np.intp],
+        offsets: NDArray[np.float64],
         sq_norms: NDArray[np.float64],
     ) -> None:
         """Records the decisions on a chunk; only what is recorded is learned, should the epoch be interrupted."""
@@ -267,7 +269,7 @@ class KeptScoreEpochs:
         with Transaction() as change:
             self.ledger.add(steps[erred], self.n_seen + 1 + erred, row_ids[erred], change)
             n_seen, next_row_id = self.n_seen + len(positions), max(self.next_row_id, int(row_ids.max()) + 1)
-            change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)
+            change.set(self, offsets=offsets, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)
 
     def _remember(self, positions: NDArray[np.int64], steps: NDArray[np.float64], rows: Rows) -> None:
         """Adds updates to the scores of all rows if their columns are kept, and otherwise to the buffer."""
@@ -311,8 +313,6 @@ class KeptScoreEpochs:
 
     def _add_kept(self, positions: NDArray[np.int64], A: NDArray[np.float64]) -> None:
         """scores += Aᵀ k(rows at the positions, all rows), by columns that are kept; A (m, outputs)."""
-        if self.bias:
-            self.scores += self.bias * A.sum(axis=0)[:, None]
         _native.add_columns(self._columns, self._column_of[positions], A, self.scores, thread_count())
 
     def _add(self, where: slice, positions: NDArray[np.int64], A: NDArray[np.float64], s: Rows) -> None:
@@ -324,8 +324,6 @@ class KeptScoreEpochs:
         if where.start == where.stop:
             return
         scores = self.scores[:, where]
-        if self.bias:
-            scores += self.bias * A.sum(axis=0)[:, None]
         if self._whole and self._kept + len(positions) <= len(self._columns):
             place = slice(self._kept, self._kept + len(positions))
             self._column_of[positions] = np.arange(place.start, place.stop)

@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
+from onkel.kernels.tiles import fill_below
 from onkel.learners.ledger import Ledger
 from onkel.models.scorer import Scorer
 from onkel.models.state import State
 
-__all__ = ["NO_LOCK", "ONE", "Learner", "learn_in_parts"]
+__all__ = ["NO_LOCK", "ONE", "Learner", "fill_chunk", "learn_in_parts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -143,3 +144,13 @@ def learn_in_parts(
             scores[part] = learner.learn(of_part, targets[part], weights[part], row_ids[part])
         start = part.stop
     return scores
+
+
+def fill_chunk(kernel: Kernel, x: Rows, out: NDArray) -> None:
+    """out = k(x, x) of a chunk on and below the diagonal; the entries above it are unspecified.
+
+    On the diagonal are the bits that a learner computes for each row alone, so that chunk ≡ loop.
+    """
+    if len(x) > 1:
+        fill_below(kernel, x, out)
+    np.fill_diagonal(out, kernel.diagonal(x))

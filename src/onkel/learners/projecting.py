@@ -41,9 +41,9 @@ from onkel._core import _native, aligned, aligned_empty, thread_count
 from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, Rows
-from onkel.kernels.tiles import fill, fill_below
+from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import GrowingRows
-from onkel.learners.learner import ONE, Floats, Ints
+from onkel.learners.learner import ONE, Floats, Ints, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.projecting_state import read_state, write_state
 from onkel.learners.screening import LEDGER_FULL, UNDECIDED, Inverse, with_deferred
@@ -311,7 +311,7 @@ class ProjectingLearner:
         if full:
             part.K_chunk[:, 0] = self.kernel.diagonal(rows)
         else:
-            fill_below(self.kernel, rows, part.K_chunk)
+            fill_chunk(self.kernel, rows, part.K_chunk)
         if m:  # solves Z Lᵀ = K for all rows at once
             assert self.slots.rows is not None
             fill(self.kernel, rows, self.slots.rows, part.K[:, :m])
@@ -337,7 +337,8 @@ class ProjectingLearner:
         if m:
             assert self.slots.rows is not None
             self.kernel.gram_one(row, self.slots.rows, part.K)
-        kxx = float(self.kernel.diagonal(row)[0])
+        part.K_chunk[0, 0] = self.kernel.diagonal(row)[0]
+        kxx = part.K_chunk.item(0)  # rounded to the dtype of the rows, as in a chunk
         if screen is not None:
             decide = screen.by_projection if self.aggressive else screen.by_coefficients
             outcome = decide(kxx, target, row_id)
@@ -352,7 +353,6 @@ class ProjectingLearner:
                 exact = self._exact = _native.exact(part.K, self.alpha, self.record)
             if exact.all_right(target, row_id):
                 return
-        part.K_chunk[0, 0] = kxx
         self._pass(row, target, ONE, np.array([row_id]), part, 0)
 
     def _prepare(self, m: int, dtype: np.dtype) -> _native.Screen32 | None:
