@@ -76,7 +76,7 @@ template <class T> struct Right {
     if (A) {
       now.c = int64_t(A->shape(1));
       const size_t room = panels.shape(0) * size_t(onkel::kPanel<T>) * A->shape(1);
-      if (sizeof(T) > 4 || onkel::weights_fit(A->data(), now.panels.m * now.c)) {
+      if (sizeof(T) > 4 || onkel::current_target().weights_fit(A->data(), now.panels.m * now.c)) {
         weights.resize(room);
         onkel::pack_weights<T>(A->data(), now.panels.m, now.c, weights.data());
         now.weights = weights.data();

@@ -149,7 +149,8 @@ template <class T, int kAbreast> static void add_weighted(const Job<T>& job, con
 
 // The same with weights in float64, for weights that T cannot hold or whose sums it would round too much. The lanes' sums
 // are float64, too, in the same memory.
-template <class T, int kAbreast> static void add_wide(const Job<T>& job, const Tile<T>& tile, int64_t apart) {
+template <class T, int kAbreast>
+static __attribute__((noinline)) void add_wide(const Job<T>& job, const Tile<T>& tile, int64_t apart) {
   constexpr int kPer = kPanel<T> / kWide;
   const int64_t c = job.c;
   const double* weights = job.wide + tile.panel * c * kPanel<T>;

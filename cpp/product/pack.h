@@ -88,31 +88,6 @@ template <class T> double squared_norm(const T* x, const int32_t* indices, int64
   return row_sum<true>(x, indices, count);
 }
 
-// What float32 holds. Products with kernel values between 2^-80 and 2^80 (Range) and weights between 2^-40 and 2^40 stay
-// within its range. If weights differ by a factor above 2^20, the small ones would be lost beside the large ones.
-constexpr double kWeightRange = 0x1p40, kWeightRatio = 0x1p20;
-
-// Whether the weights, apart from zeros, may be rounded to float32.
-inline bool weights_fit(const double* A, int64_t count) {
-  constexpr int kAbreast = 8;
-  double most[kAbreast] = {}, least[kAbreast];
-  for (int l = 0; l < kAbreast; ++l) least[l] = kWeightRange;
-  const auto take = [&](double a, int l) {
-    const double size = std::fabs(a), other = size > 0 ? size : kWeightRange;
-    most[l] = size > most[l] ? size : most[l];
-    least[l] = other < least[l] ? other : least[l];
-  };
-  int64_t k = 0;
-  for (; k + kAbreast <= count; k += kAbreast)
-    for (int l = 0; l < kAbreast; ++l) take(A[k + l], l);
-  for (; k < count; ++k) take(A[k], 0);
-  for (int l = 1; l < kAbreast; ++l) {
-    most[0] = most[l] > most[0] ? most[l] : most[0];
-    least[0] = least[l] < least[0] ? least[l] : least[0];
-  }
-  return most[0] <= kWeightRange && least[0] >= 1 / kWeightRange && most[0] <= kWeightRatio * least[0];
-}
-
 // The squared norms |x|^2 of rows: the least that is not 0, and the largest.
 struct NormRange {
   double least = std::numeric_limits<double>::infinity(), most = 0;

@@ -31,16 +31,23 @@ constexpr int64_t kChunkBytes = 256 * 1024;
 constexpr int64_t kMostTiles = 16;
 constexpr int64_t kSparseChunk = 128;  // rows of a chunk of CSR rows: in the second-level cache with a panel
 
-template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, int64_t rows) {
-  if (!job.scores) return;
+// U is the type of the lanes' sums: double if they are wide, else T.
+template <class T, class U> static void flush_as(const Job<T>& job, U* sums, int64_t first, int64_t rows) {
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t o = 0; o < job.c; ++o, sums += kLanes<T>) {
-      Wide lanes = job.wide ? load(reinterpret_cast<const double*>(sums)) : load_wide(sums);
+    for (int64_t o = 0; o < job.c; ++o, sums += kLanes<U>) {
+      Wide lanes = load_wide(sums);
 #pragma GCC unroll 2
-      for (int l = kWide; l < kLanes<T> && !job.wide; l += kWide) lanes += load_wide(sums + l);
-      store(sums, typename Simd<T>::V{});
+      for (int l = kWide; l < kLanes<U>; l += kWide) lanes += load_wide(sums + l);
+      store(sums, typename Simd<U>::V{});
       job.scores[(first + r) * job.score_row + o * job.score_column] += sum_of(lanes);
     }
+}
+template <class T> static void flush(const Job<T>& job, T* sums, int64_t first, int64_t rows) {
+  if (!job.scores) return;
+  if (__builtin_expect(job.wide != nullptr, 0))
+    flush_as(job, reinterpret_cast<double*>(sums), first, rows);
+  else
+    flush_as(job, sums, first, rows);
 }
 
 // Panels that the rows up to `last` need.
@@ -158,7 +165,8 @@ template <class T> static void work_dense(const Job<T>& job, int64_t begin, int6
             sum_one(d, packed + r * d + l, b, start_x + (distance ? l : 0), start_z, buffer + l * kPanel<T>);
         const Tile<T> tile{buffer, i, rows, p, aux + r, sums + r * job.c * kLanes<T>};
         done(job, tile);
-        if (stays(job) && job.scores) (job.wide ? add_wide<T, 1> : add_weighted<T, 1>)(job, tile, 0);
+        if (stays(job) && job.weights) add_weighted<T, 1>(job, tile, 0);
+        if (__builtin_expect(job.wide != nullptr, 0)) add_wide<T, 1>(job, tile, 0);
         if (stays(job) && job.gram) store_columns(job, tile);
       }
       if ((p + 1) % kFlush == 0 || p + 1 == panels) flush(job, sums, first, last - first);
@@ -242,7 +250,7 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
         }
         if (stays(job) && job.scores) {
           const Tile<T> tile{buffer, first + r, here, p, aux + r, block_sums};
-          if (job.wide)
+          if (__builtin_expect(job.wide != nullptr, 0))
             (all ? add_wide<T, kSparsePanels> : add_wide<T, 1>)(job, tile, apart);
           else
             (all ? add_weighted<T, kSparsePanels> : add_weighted<T, 1>)(job, tile, apart);
@@ -251,6 +259,31 @@ template <class T> static void work_sparse(const Job<T>& job, int64_t begin, int
       if ((p + kSparsePanels) % kFlush == 0 || p + kSparsePanels >= panels) flush(job, sums, first, rows);
     }
   }
+}
+
+// Whether weights, apart from zeros, may be rounded to float32. Between 2^-40 and 2^40 their products with kernel values
+// between 2^-80 and 2^80 (pack.h, Range) stay within its range. If they differ by a factor above 2^20, the small ones
+// would be lost beside the large ones.
+static bool weights_fit(const double* A, int64_t count) {
+  constexpr double kRange = 0x1p40, kRatio = 0x1p20;
+  Wide most{}, least = splat(kRange);
+  const auto take = [&](Wide a) __attribute__((always_inline)) {
+    const Wide size = magnitude(a), other = pick(size > 0, size, splat(kRange));
+    most = pick(size > most, size, most);
+    least = pick(other < least, other, least);
+  };
+  int64_t k = 0;
+  for (; k + kWide <= count; k += kWide) take(load(A + k));
+  double rest[kWide] = {}, high[kWide], low[kWide];
+  for (int l = 0; k + l < count; ++l) rest[l] = A[k + l];
+  take(load(rest));
+  store(high, most);
+  store(low, least);
+  for (int l = 1; l < kWide; ++l) {
+    high[0] = high[l] > high[0] ? high[l] : high[0];
+    low[0] = low[l] < low[0] ? low[l] : low[0];
+  }
+  return high[0] <= kRange && low[0] >= 1 / kRange && high[0] <= kRatio * low[0];
 }
 
 template <class T> static void work(const Job<T>& job, int64_t begin, int64_t end, void* scratch) {

@@ -36,6 +36,7 @@ struct Target {
   int64_t (*share64)(const Job<double>&, int64_t threads);
   void (*map32)(Map, const double* params, float* values, int64_t n);    // in place, for tests
   void (*map64)(Map, const double* params, double* values, int64_t n);
+  bool (*weights_fit)(const double* A, int64_t count);  // product/product.h
   int64_t (*solve_rows)();  // right-hand sides that `solve` takes at a time
   void (*solve)(const double* L, int64_t ld, int64_t m, double* z);  // learn/triangle.h
   void (*substitute)(const double* L, int64_t ld, int64_t from, int64_t to, double* z);

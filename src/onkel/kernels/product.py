@@ -112,11 +112,11 @@ def product(
     small = n == 1 or values * x.work(sparse=sparse) * x.dtype.itemsize <= SMALL_PRODUCT
     threads = 1 if small else thread_count()
     aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # the core computes it for a single dense row
-    norms = x.norm_range() if n > 1 and x.dtype == np.float32 else ONE_ROW
+    least, most = x.norm_range() if n > 1 and x.dtype == np.float32 else ONE_ROW
     if sparse:
-        done = right.csr(*x.csr(), d, aux, A, scores, gram, below, threads, *norms)
+        done = right.csr(*x.csr(), d, aux, A, scores, gram, below, threads, least, most)
     else:
-        done = right.dense(x.dense(), aux, A, scores, gram, below, threads, *norms)
+        done = right.dense(x.dense(), aux, A, scores, gram, below, threads, least, most)
     if not done:
         _wide_product(form, x, z, A, scores, gram)
 
