@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from strategies import as_csr
 
-from onkel import BudgetPerceptron, Forgetron, KernelPerceptron, Projectron
+from onkel import BudgetPerceptron, Forgetron, KernelPerceptron, PassiveAggressiveClassifier, Projectron
 from onkel._core import simd, simd_targets
 from onkel.errors import ParameterError, ValuesError
 from onkel.kernels import (
@@ -279,9 +279,9 @@ def test_an_intercept_loses_no_kernel_value_inside_a_chunk():
         assert np.isfinite(voted[0].decision_function(X)).all()
 
 
-@pytest.mark.parametrize("cls", [Projectron, BudgetPerceptron])
+@pytest.mark.parametrize("cls", [Projectron, PassiveAggressiveClassifier])
 def test_on_float32_rows_a_loop_of_learn_one_is_a_chunk_also_if_kxx_is_not_1(cls):
-    options = {Projectron: {"eta": 0.7}, BudgetPerceptron: {"budget": 20, "random_state": 0}}[cls]
+    options = {"eta": 0.7} if cls is Projectron else {"budget": 20}
     for seed in range(10):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((60, 12)).astype(np.float32), rng.integers(0, 2, 60)
