@@ -39,7 +39,7 @@ def digits(out) -> None:
         "mistakes": f"{clf.n_mistakes_} in {clf.n_rounds_} rounds, summed over the 10 one-vs-rest classifiers",
         "support vectors": f"{len(clf.support_)} of {len(train)} examples were ever got wrong",
         "the theorem": f"at most {certificate.bound:.0f} mistakes, the sum of the bounds of the 10 classifiers: "
-        f"{'it holds' if certificate.holds else 'IT FAILS'}",
+        f"{'IT FAILS' if certificate.holds is False else 'it holds'}",
     }
     for name, value in rows.items():
         out.write(f"  {name:<16} {value}\n")

@@ -135,9 +135,9 @@ def test_a_certificate_of_a_bounded_learner_is_there_after_a_fit_and_not_after_l
     X[:, 0] += 4.0 * y  # far apart
     machine = clone(CERTIFIED[name]).fit(X, y)
     seen = machine.certificate_
-    assert seen.holds
+    assert seen.holds is (None if seen.form == "rounds" else True)
     assert seen.mistakes == machine.n_mistakes_ <= seen.bound
-    assert str(seen).startswith("certified: ")
+    assert str(seen).startswith("no useful bound: " if seen.form == "rounds" else "certified: ")
     assert pickle.loads(pickle.dumps(machine)).certificate_ == seen
     machine.set_params(budget=5)  # for the next fit
     assert machine.certificate_ == seen

@@ -84,11 +84,11 @@ def test_the_radius_is_that_of_the_squared_length():
 
 @pytest.mark.parametrize("radius_sq", [1.0, 0.3])
 def test_the_orthogonal_sequence_attains_the_bound(radius_sq):
-    """√R·eᵢ, i = 1 … n: n mistakes; u = Σ yᵢeᵢ/√n has γ = √(R/n), and R/γ² = n. Rounding breaks an exact ≤."""
+    """√R·eᵢ, i = 1 … n, twice: n mistakes; u = Σ yᵢeᵢ/√n has γ = √(R/n), and R/γ² = n. Rounding breaks an exact ≤."""
     exact = []
     for n in range(2, 50):
         X, y = math.sqrt(radius_sq) * np.eye(n), np.arange(n) % 2
-        model = SlowClassifier().fit(X, y)
+        model = SlowClassifier(max_iter=2).fit(X, y)
         seen = bounds.certificate(model, X, y)
         assert seen.mistakes == n
         assert seen.bound == pytest.approx(n, rel=1e-12)
@@ -102,10 +102,10 @@ def test_the_margin_of_an_svc_with_free_bias_gives_a_false_bound():
     """xᵢ = eᵢ, labels 7 : 1. Through the origin γ = 1/√8, and the bound is the 8 mistakes made. With a free bias γ is
     half the distance from the centre of seven points to the eighth, √(1/7 + 1)/2, and R/γ² = 4 · 7/8 = 3.5."""
     X, y = np.eye(8), np.array([1] * 7 + [-1])
-    model = SlowClassifier().fit(X, y)
+    model = SlowClassifier(max_iter=2).fit(X, y)
     assert model.n_mistakes_ == 8
     svc = SVC(kernel="linear", C=1e6).fit(X, y)
-    run = {"mistakes": np.array([8]), "radius_sq": 1.0, "epochs": 1}
+    run = {"mistakes": np.array([8]), "radius_sq": 1.0, "epochs": 2}
     false = bounds.certify(
         margins=(y * svc.decision_function(X))[:, None],
         norms=np.linalg.norm(svc.coef_, axis=1),
@@ -115,7 +115,7 @@ def test_the_margin_of_an_svc_with_free_bias_gives_a_false_bound():
     assert false.radius_sq / false.margin**2 == pytest.approx(3.5, rel=1e-3)
     assert false.bound <= 3.51
     assert false.holds is False
-    assert str(false).startswith("NOT certified: 8 mistakes in 1 epoch, at most 3.5")
+    assert str(false).startswith("NOT certified: 8 mistakes in 2 epochs, at most 3.5")
     true = bounds.certificate(model, X, y)
     assert true.margin == pytest.approx(1 / math.sqrt(8))
     assert true.bound == pytest.approx(8.0)
@@ -206,10 +206,10 @@ def test_without_the_factor_for_the_weights_the_bound_would_be_false():
     assert (false.form, false.holds) == ("separable", False)
     assert false.bound == pytest.approx(5.0)
     true = bounds.certify(margins=margins, comparator="the bisector", weight_ratio=100.0, **run)
-    assert true.holds
+    assert (true.form, true.holds) == ("rounds", None)  # 50 000 is more than the 200 rounds
     seen = bounds.certificate(model, X, y)
     assert seen.weight_ratio == pytest.approx(100.0)
-    assert seen.holds
+    assert seen.holds is not False
 
 
 # ---------------------------------------------------------------- comparators

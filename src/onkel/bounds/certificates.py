@@ -196,8 +196,9 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     larger its margin, the tighter the bound. The margin of a guess is rarely the largest possible. The certificate
     sums over the outputs; with two classes there is one output, with more there is one per class.
 
-    Returns a `Certificate` with ``mistakes``, ``bound``, ``holds`` (whether mistakes ≤ bound; None without a bound),
-    ``form`` (which theorem), ``reason`` (why there is no bound) and more; print it to read it.
+    Returns a `Certificate` with ``mistakes``, ``bound``, ``holds`` (whether mistakes ≤ bound; None without a bound, or
+    without one below the number of rounds), ``form`` (which theorem), ``reason`` (why there is no bound) and more;
+    print it to read it.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ in T epochs, and k is bounded all the same:
 
 R and γ enter only as B = √R/γ, the slack only as z = max(0, 1 − B·a) with the cosines a = y u·φ(x)/√R: the three
 bounds are B², (B + √(TΣz²))² and TΣz + B² + B√(TΣz). (This B is not a budget.) Every u and γ give a true bound, so an
-imprecise minimum over γ is loose, never wrong. For γ → ∞ the last two become T·n, as many mistakes as rounds, which
-says nothing (form "rounds").
+imprecise minimum over γ is loose, never wrong. For γ → ∞ the last two become T·n, as many mistakes as rounds. A bound
+that is not below the number of rounds says nothing (form "rounds").
 
     weights       every bound times (w_max/w_min)²
     intercept     the learner is the perceptron on K + 1: R and the length of u are those of K + 1
@@ -91,7 +91,7 @@ FORMULAS: dict[Form, str] = {
     "PA-I": "mistakes ≤ max(R, 1/C)·(1/γ² + 2C·L), L = T·Σ max(0, 1 − y u·x/γ), T epochs",
     "PA-II": "mistakes ≤ (R + 1/(2C))·(1/γ² + 2C·D²), D² = T·Σ max(0, 1 − y u·x/γ)², T epochs",
     "Forgetron": "mistakes ≤ 2/γ² + 4L, L = T·Σ max(0, 1 − y u·x/γ), T epochs, for 1/γ ≤ U",
-    "rounds": "mistakes ≤ rounds, which says nothing: this comparator gives no smaller bound",
+    "rounds": "mistakes ≤ rounds is always true, and this comparator gives no smaller bound",
     "sum": "the sum of the bounds of the outputs",
 }
 
@@ -113,7 +113,7 @@ class Certificate:
     comparator : the vector u in words, such as "the last guess".
     bound : the number of mistakes that the theorem allows; None if there is no bound.
     holds : whether mistakes ≤ bound, up to rounding: a relative 1e-9, and `rounding` for float32 rows; None without a
-        bound.
+        bound, and for the form "rounds".
     form : the theorem that gives the bound: "separable", "squared slack", "hinge", "PA-I", "PA-II" or "Forgetron";
         "rounds" if none of them is below the number of rounds; "sum" if it is not the same for all outputs; None
         without a bound.
@@ -148,15 +148,19 @@ class Certificate:
 
     @property
     def holds(self) -> bool | None:
-        """Whether mistakes ≤ bound, up to rounding."""
-        return None if self.bound is None else self.mistakes <= self.bound * (1 + TOLERANCE + self.rounding)
+        """Whether mistakes ≤ bound, up to rounding; None if there is no bound, or none below the number of rounds."""
+        if self.bound is None or self.form == "rounds":
+            return None
+        return self.mistakes <= self.bound * (1 + TOLERANCE + self.rounding)
 
     def __str__(self) -> str:
         done = f"{count(self.mistakes, 'mistake')} in {count(self.epochs, 'epoch')}"
         if self.form is None:
             return f"no certificate: {done}\n  {self.reason}"
         lines = [f"{'certified' if self.holds else 'NOT certified'}: {done}, at most {self.bound:.6g} by the theorem"]
-        if not self.holds:
+        if self.holds is None:
+            lines = [f"no useful bound: {done}, and no theorem allows fewer than the {self.bound:.6g} rounds"]
+        if self.holds is False:
             lines.append("u is no vector of this feature space, or these are not the rows of the run")
         lines.append(f"{self.form}: {FORMULAS[self.form]}")
         if self.weight_ratio != 1:
@@ -307,8 +311,8 @@ def certify(
 
     >>> import numpy as np
     >>> from onkel.bounds import certify
-    >>> run = {"mistakes": np.array([3]), "radius_sq": 1.0, "epochs": 1, "comparator": "(1, 1, 1)"}
-    >>> seen = certify(margins=np.ones((3, 1)), norms=np.sqrt([3.0]), **run)  # a run over the rows e₁, e₂, e₃
+    >>> run = {"mistakes": np.array([3]), "radius_sq": 1.0, "epochs": 2, "comparator": "(1, 1, 1)"}
+    >>> seen = certify(margins=np.ones((3, 1)), norms=np.sqrt([3.0]), **run)  # a run over the rows e₁, e₂, e₃, twice
     >>> round(seen.bound, 9), seen.form, seen.holds
     (3.0, 'separable', True)
 
@@ -376,7 +380,8 @@ def _smallest_bound(
 ) -> tuple[float, float, Theorem]:
     """The B = √R/γ of the smallest bound, that bound and its theorem; of equal bounds, the first theorem's.
 
-    `a` (n,) are the cosines y u·φ(x)/√R; None without a comparator, when only the number of rounds is a bound.
+    A bound that is not below the number of rounds does not count: then that number is the bound. `a` (n,) are the
+    cosines y u·φ(x)/√R; None without a comparator.
     """
     found: list[tuple[float, float, Theorem]] = []
     if a is not None:
@@ -394,9 +399,8 @@ def _smallest_bound(
                 z = np.maximum(0.0, 1.0 - B * a)
             bound = float(theorem.bound(B, epochs * z.sum(), epochs * (z @ z)))
             found.append((B, bound * weight_ratio**2, theorem))
-    found.append((0.0, float(epochs * n), Theorem("rounds", lambda B, slack, squares: slack)))
-    best = found[0]
-    for other in found[1:]:
+    best = (0.0, float(epochs * n), Theorem("rounds", lambda B, slack, squares: slack))
+    for other in found:
         if other[1] < best[1] * (1 - TOLERANCE):
             best = other
     return best

@@ -33,17 +33,23 @@ def max_margin(kernel: Kernel, rows: Rows, y: NDArray[np.float64], start: NDArra
     ----------
     kernel, rows : the kernel, and the rows.
     y : labels ±1, (n,).
-    start : signed coefficients to start from, (n,), such as those of a perceptron; zeros will do.
+    start : signed coefficients yα, α ≥ 0, to start from, (n,), such as those of a perceptron; zeros will do.
 
     Cost: about (rows × support vectors) kernel values, those of a hard-margin SVM.
     """
-    f = np.zeros((len(rows), 1))
-    support = np.flatnonzero(start)
-    if len(support):
-        add_scores(kernel, rows, rows[support], start[support, None], f, kept=False)
-    least = float((y * f[:, 0]).min())
-    beta = start / least if least > 0 else np.zeros(len(rows))  # if `start` separates, it is scaled to yᵢ f(xᵢ) ≥ 1
+    beta = _best_multiple(kernel, rows, start)
     low, high = np.where(y < 0, -np.inf, 0.0), np.where(y > 0, np.inf, 0.0)
     problem = dual.Problem(kernel, rows, np.arange(len(rows)), y, low, high, sum_fixed=False)
     limits = dual.Limits(min(STEPS_A_ROW * len(rows), MOST_STEPS))
     return dual.solve(problem, beta, tol=TOL, cache_bytes=CACHE_BYTES, limits=limits).beta
+
+
+def _best_multiple(kernel: Kernel, rows: Rows, beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The multiple sβ with the smallest dual objective ½s² βᵀKβ − sΣ|β|, where β = yα: s = Σ|β| / βᵀKβ."""
+    support = np.flatnonzero(beta)
+    if not len(support):
+        return beta
+    f = np.zeros((len(support), 1))
+    add_scores(kernel, rows[support], rows[support], beta[support, None], f, kept=False)
+    sq_norm = float(beta[support] @ f[:, 0])
+    return beta * (np.abs(beta).sum() / sq_norm) if sq_norm > 0 else np.zeros(len(beta))
