@@ -12,6 +12,7 @@ from strategies import seeds
 from onkel._core import _native, simd, simd_targets
 from onkel.kernels import RBF, Linear, prepare
 from onkel.learners.svm import dual
+from onkel.learners.svm.problem import Limits, Problem, feasible
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 paths = pytest.mark.parametrize("path", simd_targets())
@@ -106,10 +107,8 @@ def test_working_sets_of_any_size_end_at_the_same_objective(dtype, shrinking, ca
     X = rng.normal(size=(400, 4)).astype(dtype)
     y = np.sign(X[:, 0] + X[:, 1] ** 2 - 1 + 0.3 * rng.normal(size=400)).astype(np.float64)
     kernel, C = RBF(gamma=0.5), 2.0
-    problem = dual.Problem(kernel, prepare(kernel, X), np.arange(400), y, np.minimum(0, C * y), np.maximum(0, C * y))
-    found = dual.solve(
-        problem, np.zeros(400), tol=1e-5, cache_bytes=cache_bytes, limits=dual.Limits(), shrinking=shrinking
-    )
+    problem = Problem(kernel, prepare(kernel, X), np.arange(400), y, np.minimum(0, C * y), np.maximum(0, C * y))
+    found = dual.solve(problem, np.zeros(400), tol=1e-5, cache_bytes=cache_bytes, limits=Limits(), shrinking=shrinking)
     assert found.converged
     assert found.violation <= 1e-5
     assert found.dual_gap >= 0
@@ -126,7 +125,7 @@ def test_working_sets_of_any_size_end_at_the_same_objective(dtype, shrinking, ca
 def test_feasible_moves_into_the_box_and_to_the_sum(seed, total):
     rng = np.random.default_rng(seed)
     low, high = -rng.uniform(1, 2, size=12), rng.uniform(1, 2, size=12)
-    beta = dual.feasible(rng.normal(scale=3, size=12), low, high, 0.0)
+    beta = feasible(rng.normal(scale=3, size=12), low, high, 0.0)
     np.testing.assert_allclose(beta.sum(), 0.0, atol=1e-9)
     assert ((low <= beta) & (beta <= high)).all()
 
@@ -147,8 +146,8 @@ def test_an_interrupt_keeps_beta_and_scores_in_step(monkeypatch):
     add_scores = dual.add_scores
     monkeypatch.setattr(dual, "add_scores", stopped)
     kernel = Linear()
-    problem = dual.Problem(kernel, prepare(kernel, X), np.arange(300), y, np.minimum(0, y), np.maximum(0, y))
-    found = dual.solve(problem, np.zeros(300), tol=1e-6, cache_bytes=1e8, limits=dual.Limits(), shrinking=False)
+    problem = Problem(kernel, prepare(kernel, X), np.arange(300), y, np.minimum(0, y), np.maximum(0, y))
+    found = dual.solve(problem, np.zeros(300), tol=1e-6, cache_bytes=1e8, limits=Limits(), shrinking=False)
     assert found.interrupted is not None
     assert not found.converged
     f = X @ (X.T @ found.beta)
@@ -162,8 +161,8 @@ def test_the_violation_of_float32_rows_is_the_true_one(C):
     X = rng.normal(size=(600, 4)).astype(np.float32)
     y = np.sign(X[:, 0] + X[:, 1] ** 2 - 1 + 0.3 * rng.normal(size=600)).astype(np.float64)
     kernel = RBF(gamma=0.5)
-    problem = dual.Problem(kernel, prepare(kernel, X), np.arange(600), y, np.minimum(0, C * y), np.maximum(0, C * y))
-    found = dual.solve(problem, np.zeros(600), tol=5e-4, cache_bytes=1e8, limits=dual.Limits())
+    problem = Problem(kernel, prepare(kernel, X), np.arange(600), y, np.minimum(0, C * y), np.maximum(0, C * y))
+    found = dual.solve(problem, np.zeros(600), tol=5e-4, cache_bytes=1e8, limits=Limits())
     v = y - kernel(X.astype(np.float64)) @ found.beta
     true = v[found.beta < problem.high].max() - v[found.beta > problem.low].min()
     assert true <= 5e-4

@@ -140,7 +140,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         if not self._learner.finish(self._lock):
             warn(
                 f"{self._name}: finish stopped before all pairs were within tol={self.tol:g}; what is kept leaves a "
-                f"gap of at most {self.dual_gap_.max():g}. Use a larger tol, or scale the features.",
+                f"gap of at most {self.dual_gap_.max():g}. Use a larger tol or a smaller C, or scale the features.",
                 ConvergenceWarning,
             )
         return self

@@ -235,7 +235,8 @@ _SVM = {
         """,
     "max_iter (SVM)": """
         max_iter : ≥ 0, the most pair steps of the solver (one step changes two α; SVC counts them for each pair of
-            classes); −1 (default): no limit. If the limit is met, `fit` warns and keeps the best model so far.
+            classes); −1 (default): 10⁷ steps, or 1000 for each variable if that is more. If the limit is met, or if
+            rounding keeps the solver above `tol`, `fit` warns and keeps the best model so far.
         """,
     "time_limit": """
         time_limit : > 0, seconds after which `fit` ends with a warning and the best model so far; None (default): no

@@ -6,6 +6,7 @@ solution under scikit-learn's names. The class docstrings say what differs from 
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -16,15 +17,15 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
-from onkel.errors import InputError, ParameterError
+from onkel.errors import InputError, ParameterError, ValuesError
 from onkel.estimators.base import undo_on_error
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.svm_base import SupportVectorMachine, as_support, fit_one
 from onkel.estimators.targets import check_class_weight, check_labels, weights_by_class
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.learners.svm import dual
 from onkel.learners.svm.one_vs_one import PairProblems, WarmStart
+from onkel.learners.svm.problem import Problem, Solution
 from onkel.models.decision import Classes, Number, Outlier
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
@@ -175,7 +176,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         self.class_weight_ = weights_by_class(self.class_weight, classes, y)
         return index
 
-    def _set_solutions(self, rows: Rows, index: NDArray, pairs: PairProblems, solutions: list[dual.Solution]) -> None:
+    def _set_solutions(self, rows: Rows, index: NDArray, pairs: PairProblems, solutions: list[Solution]) -> None:
         """Sets the fitted attributes from the solutions of all pairs."""
         k = len(self.classes_)
         coef = pairs.coefficients([s.beta for s in solutions])
@@ -242,7 +243,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
 def _times(C: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """C times the weights; 0, not NaN, if C is infinite and the weight is 0."""
-    return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
+    with np.errstate(over="ignore"):  # the product may be infinite, too
+        return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
 
 
 @shared_docs
@@ -320,11 +322,11 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
 
     def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
-    ) -> tuple[dual.Problem, NDArray[np.float64]]:
-        n, high = len(y), self.C * weights
+    ) -> tuple[Problem, NDArray[np.float64]]:
+        n, high = len(y), _times(self.C, weights)
         z = np.concatenate([y - self.epsilon, y + self.epsilon])
         low, top = np.concatenate([np.zeros(n), -high]), np.concatenate([high, np.zeros(n)])
-        return dual.Problem(kernel, rows, np.tile(np.arange(n), 2), z, low, top), np.zeros(2 * n)
+        return Problem(kernel, rows, np.tile(np.arange(n), 2), z, low, top), np.zeros(2 * n)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The prediction f(x) for each row of X, shape (n,)."""
@@ -407,10 +409,19 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
-    ) -> tuple[dual.Problem, NDArray[np.float64]]:
-        n, before = len(weights), np.concatenate([[0.0], np.cumsum(weights)[:-1]])
-        start = np.clip(self.nu * weights.sum() - before, 0.0, weights)  # the first rows take all of Σα
-        return dual.Problem(kernel, rows, np.arange(n), np.zeros(n), np.zeros(n), weights), start
+    ) -> tuple[Problem, NDArray[np.float64]]:
+        n = len(weights)
+        with np.errstate(over="ignore"):
+            total, before = float(weights.sum()), np.concatenate([[0.0], np.cumsum(weights)[:-1]])
+        most = math.sqrt(float(np.finfo(rows.dtype).max) / n)
+        if not total < most:
+            raise ValuesError(
+                f"{self._name}: the sum of sample_weight must be below {most:.3g} for {n} rows in {rows.dtype}, where "
+                f"the objective does not overflow; got {total:.3g}. Only the ratios of the weights matter to predict: "
+                "divide them by their largest."
+            )
+        start = np.clip(self.nu * total - before, 0.0, weights)  # the first rows take all of Σα
+        return Problem(kernel, rows, np.arange(n), np.zeros(n), np.zeros(n), weights), start
 
     @property
     def offset_(self) -> NDArray[np.float64]:

@@ -28,6 +28,7 @@ from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
 from onkel.learners.svm import dual
+from onkel.learners.svm.problem import Limits, Problem, Solution
 from onkel.models.columns import Columns
 from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
@@ -40,7 +41,7 @@ __all__ = ["SupportVectorMachine", "as_support", "fit_one"]
 
 BAR = 1000  # steps of the progress bar
 
-Task = Callable[[], tuple[dual.Problem, NDArray[np.float64]]]  # makes a problem and the β to start from
+Task = Callable[[], tuple[Problem, NDArray[np.float64]]]  # makes a problem and the β to start from
 
 
 class SupportVectorMachine(Estimator):
@@ -71,7 +72,7 @@ class SupportVectorMachine(Estimator):
         who = self._name
         check_number(self.tol, "tol", who, above=0.0)
         check_number(self.cache_size, "cache_size", who, above=0.0)
-        check_integer(self.max_iter, "max_iter", who, at_least=-1, advice="-1 is no limit.")
+        check_integer(self.max_iter, "max_iter", who, at_least=-1, advice="-1 is 10⁷ steps or more.")
         if self.time_limit is not None:
             check_number(self.time_limit, "time_limit", who, above=0.0, advice="None is no limit.")
 
@@ -136,10 +137,10 @@ class SupportVectorMachine(Estimator):
 
     # ---------------------------------------------------------------- solving
 
-    def _solve(self, tasks: Sequence[Task]) -> tuple[list[dual.Solution], KeyboardInterrupt | None]:
+    def _solve(self, tasks: Sequence[Task]) -> tuple[list[Solution], KeyboardInterrupt | None]:
         """Solves all problems, several in parallel; a problem that is stopped returns the best solution so far."""
         one = len(tasks) == 1
-        limits = dual.Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
+        limits = Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
         options: dict[str, Any] = {
             "tol": float(self.tol),
             "cache_bytes": self.cache_size * 1e6 / (1 if one else 2 * min(len(tasks), thread_count())),
@@ -155,7 +156,7 @@ class SupportVectorMachine(Estimator):
             workers = 1 if isinstance(self.kernel_, Custom) else thread_count()
             return _solve_many(tasks, workers, options, limits, progress)
 
-    def _report(self, solutions: Sequence[dual.Solution], interrupted: bool) -> None:
+    def _report(self, solutions: Sequence[Solution], interrupted: bool) -> None:
         """Refuses solutions that are not finite, sets `fit_status_`, and warns if a limit was met."""
         if not all(np.isfinite(s.beta).all() and math.isfinite(s.b + s.objective) for s in solutions):
             raise ValuesError(
@@ -165,11 +166,20 @@ class SupportVectorMachine(Estimator):
         self.fit_status_ = int(not all(s.converged for s in solutions))
         if self.fit_status_ == 0 or interrupted:
             return
-        by_steps = 0 <= self.max_iter <= max(s.steps for s in solutions if not s.converged)
-        limit = f"max_iter={self.max_iter}" if by_steps else f"time_limit={self.time_limit}"
+        gap = max(s.dual_gap for s in solutions)
+        ways = {s.ended for s in solutions}
+        limit = f"time_limit={self.time_limit}"
+        if "rounding" in ways:
+            limit = f"tol={self.tol:g}: rounding errors keep the violation above it; use a larger tol or a smaller C"
+        elif "steps" in ways:
+            limit = f"max_iter={self.max_iter}"
+            if self.max_iter < 0:
+                most = max(s.steps for s in solutions)
+                limit += f", which allows no more than {most} steps: C is too large for classes that overlap"
         warn(
             f"Solver terminated early ({limit}).  Consider pre-processing your data with StandardScaler or "
-            "MinMaxScaler.",
+            f"MinMaxScaler. dual_gap_ says how far the objective may be from the optimum: {gap:.3g} at most."
+            + (" To go on from here, fit again with warm_start=True." if hasattr(self, "warm_start") else ""),
             ConvergenceWarning,
         )
 
@@ -220,7 +230,7 @@ class OneProblem(Protocol):
 
     def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
-    ) -> tuple[dual.Problem, NDArray[np.float64]]:
+    ) -> tuple[Problem, NDArray[np.float64]]:
         """The dual problem of rows with positive weights, and the β to start from."""
 
 
@@ -269,13 +279,13 @@ class _GapReport:
 
 
 def _solve_many(
-    tasks: Sequence[Task], workers: int, options: dict[str, Any], limits: dual.Limits, progress: Any
-) -> tuple[list[dual.Solution], KeyboardInterrupt | None]:
+    tasks: Sequence[Task], workers: int, options: dict[str, Any], limits: Limits, progress: Any
+) -> tuple[list[Solution], KeyboardInterrupt | None]:
     """Solves the problems in parallel, each in one thread; with one worker, one after the other in this thread."""
-    found: list[dual.Solution] = []
+    found: list[Solution] = []
     interrupted, gap = None, 0.0
 
-    def add(solution: dual.Solution) -> None:
+    def add(solution: Solution) -> None:
         nonlocal gap
         found.append(solution)
         gap += solution.dual_gap
@@ -289,7 +299,7 @@ def _solve_many(
                 limits.stop_requested.set()
         return found, interrupted
 
-    def solved(task: Task) -> dual.Solution:
+    def solved(task: Task) -> Solution:
         with threads(1):
             return dual.solve(*task(), **options)
 

@@ -212,7 +212,9 @@ class LasvmLearner:
 
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
         """
-        b, box, kept_in = len(rows), self.C * weights, self._slots_of(row_ids)
+        b, kept_in = len(rows), self._slots_of(row_ids)
+        with np.errstate(over="ignore"):  # a bound may be infinite
+            box = self.C * weights
         K_chunk = np.empty((b, b), dtype=rows.dtype)
         fill(self.kernel, rows, rows, K_chunk)
         part = self._begin(self.solution.capacity_for(self.solution.n_slots + b), K_chunk)
@@ -295,14 +297,17 @@ class LasvmLearner:
         change.set(self, solution=part.solution, cache=part.cache, _spare=self.solution, n_commits=self.n_commits + 1)
 
     def finish(self, lock: AbstractContextManager[None] = NO_LOCK) -> bool:
-        """FINISH: solves each output to within tol on the examples it keeps; returns whether `STEPS` were enough.
+        """FINISH: solves each output to within tol on the examples it keeps; returns whether all of them are.
 
         It commits now and then, because the solution is a valid one after every step: what was interrupted goes on
-        from there, and other threads that take the lock can read in between.
+        from there, and other threads that take the lock can read in between. An output is given up after `STEPS` steps,
+        or if all the steps between two commits lower its objective by no more than its rounding error.
         """
         output = n_steps = 0
-        while len(self) and output < self.n_outputs and n_steps < STEPS * self.n_outputs:
+        solved = True
+        while len(self) and output < self.n_outputs:
             with lock:
+                before, objective = output, self.objective()[output]
                 part = self._begin(self.solution.capacity, np.empty((0, 0), dtype=self.rows.dtype))
                 part.position["output"] = output
                 for _ in range(CALLS):
@@ -312,8 +317,13 @@ class LasvmLearner:
                     self._fetch(part, missing)
                 with Transaction() as change:
                     self._commit(part, change)
-            output, n_steps = int(part.position["output"]), n_steps + int(part.position["n_steps"])
-        return not len(self) or output == self.n_outputs
+                output = int(part.position["output"])
+                n_steps = n_steps + int(part.position["n_steps"]) if output == before else 0
+                if n_steps:
+                    fall = objective - self.objective()[output]
+                    if n_steps >= STEPS or not fall > self.solution.rounding()[output]:
+                        solved, output, n_steps = False, output + 1, 0
+        return solved
 
     # ---------------------------------------------------------------- state
 

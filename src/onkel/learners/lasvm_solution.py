@@ -138,11 +138,20 @@ class LasvmSolution:
         found: NDArray[np.float64] = -0.5 * (alpha * (y + g)).sum(axis=1)
         return found
 
+    def rounding(self) -> NDArray[np.float64]:
+        """About the rounding error of each objective: ε times the sizes of its terms."""
+        _, _, _, _, alpha, g, y = self.kept()
+        found: NDArray[np.float64] = np.finfo(np.float64).eps * (np.abs(alpha) * (np.abs(y) + np.abs(g))).sum(axis=1)
+        return found
+
     def gap(self) -> NDArray[np.float64]:
         """The duality gap of each output on the examples it keeps: a bound of its distance from the optimum."""
         _, _, C, _, alpha, g, y = self.kept()
         slack = np.maximum(0.0, y * (g - self.outputs["offset"][:, None]))  # 1 − y f
-        found: NDArray[np.float64] = (0.5 * alpha * (y - g) + C * slack).sum(axis=1) + self.objective()
+        cost = np.zeros_like(slack)
+        with np.errstate(over="ignore"):
+            np.multiply(C, slack, out=cost, where=slack > 0)  # C may be infinite
+        found: NDArray[np.float64] = (0.5 * alpha * (y - g) + cost).sum(axis=1) + self.objective()
         return found
 
     # ---------------------------------------------------------------- copies

@@ -1,21 +1,7 @@
 """The duals of support vector machines, solved by working sets.
 
-All of them are one problem in signed variables,
-
-    min  ½ βᵀKβ − zᵀβ      low ≤ β ≤ high,  Σβ as it is at the start,
-
-where β_t belongs to row `row[t]` of the data:
-
-    classification   β = yα,  z = y,      β between 0 and y C
-    regression       each row twice: β = α in [0, C] with z = y − ε, and β = −α* in [−C, 0] with z = y + ε
-    one class        z = 0,  β in [0, 1],  Σβ = ν n
-
-A sample weight w multiplies the bounds of its row: C w in place of C, w in place of 1, Σw in place of n.
-
-v = z − Kβ is the negative gradient of the objective. β is optimal if no variable that can grow has a larger v than one
-that can shrink. Any b between their values is then an offset of the machine, and the sign of v − b says at which bound
-a variable is: at `high` if it is positive, at `low` if it is negative. The *violation* is max v over the variables that
-can grow − min v over those that can shrink; the solver stops at a violation of at most tol, which is LIBSVM's rule.
+`onkel.learners.svm.problem` states the problem: min ½ βᵀKβ − zᵀβ with low ≤ β ≤ high and a fixed Σβ, its slopes
+v = z − Kβ, and its violation, which the solver brings below tol.
 
 A round takes the variables that violate most into a working set, computes their kernel values with each other, and
 moves pairs of them in the core (cpp/learn/smo.h) until the violation within the set is small. Then the changes of β are
@@ -30,27 +16,39 @@ and if some of them violate after all, the rounds continue with all rows.
 Rows in float32 have kernel values with errors of about 1e-7, and with a large C the errors of f come near tol. So
 before the end the scores of all rows whose v is near b are computed in float64; if the violation is then above tol, the
 rounds continue from the corrected scores.
+
+Rounding may keep the violation above tol for ever: the solver *stalls*. It is taken to stall if
+
+- the corrected violation is above tol, and above half of what it was at the correction before;
+- the errors of f at the rows that violate most, looked at every `LOOK` rounds and after a long one, are as large as the
+  violation; or
+- a native call of many steps within a working set lowers the objective by no more than the rounding error of its terms,
+  or ends with a violation within the rounding error of v in float64, or with rounding errors in float32 that are as
+  large as z.
+
+Then the rounds continue in float64, on a copy of the rows, from the β that was found, or from the first one if that is
+better: kernel values in float32 are not quite positive semi-definite, and with a large C steps may lead far away. If
+the kernel values are in float64 already, the solver ends, with the best β so far. It ends, too, after `STEPS` steps
+(`STEPS_A_ROW` for each variable, if that is more) unless the limits say otherwise. LIBSVM has such an end as well: with
+C = ∞ and classes that overlap the dual has no minimum, and β grows with every step.
 [Fan, Chen and Lin 2005; Wen et al. 2018, ThunderSVM]
 """
 
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores, fill
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.svm.problem import Ended, Limits, Problem, Slopes, Solution, duality_gap, offset, slopes
 
-__all__ = ["Limits", "Problem", "Solution", "feasible", "solve"]
+__all__ = ["solve"]
 
 WORKING = 2048  # variables of a working set; twice as many if more than WORKING variables are between their bounds
 LEAST = 16  # variables of a working set, however small the cache is
@@ -63,113 +61,12 @@ PATIENCE = 2.0  # by now have saved this many times the kernel values that it co
 SHRUNK_BYTES = 256 << 20  # the copy of the remaining rows takes at most these bytes
 COPY_BYTES = 16 << 20  # rows that are copied for one product, to float64 where that is needed
 TRUE = 1e-4  # the relative error of the objective above which scores are corrected at the end
+LOOK = 32  # rounds between two looks at the errors of f
+CALLS = 16  # native calls of a round at most: about 0.8 s
+LOOKED_AT = 32  # rows with the largest v, and with the smallest, whose errors are looked at
+STEPS, STEPS_A_ROW = 10_000_000, 1000
+EPS, EPS32 = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 NEAR = 100.0  # × tol: rows with v this near to b get their score in float64; or 10 × the errors found, if that is more
-
-
-class Problem(NamedTuple):
-    """min ½βᵀKβ − zᵀβ, low ≤ β ≤ high, Σβ fixed. If `sum_fixed` is False, Σβ is free, and b is 0."""
-
-    kernel: Kernel
-    rows: Rows
-    row: NDArray[np.int64]  # (N,): the row to which each variable belongs
-    z: NDArray[np.float64]  # (N,), as are low and high
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    sum_fixed: bool = True
-    gram: Callable[[NDArray], None] | None = None  # fills the Gram matrix of all rows faster than `kernel`; or None
-
-
-class Limits:
-    """When to stop before convergence: after `steps`, after `seconds` from now (None: no limit), or on request."""
-
-    def __init__(self, steps: int | None = None, seconds: float | None = None) -> None:
-        self.steps = math.inf if steps is None else steps
-        self._end = math.inf if seconds is None else time.monotonic() + seconds
-        self.stop_requested = threading.Event()
-
-    @property
-    def over(self) -> bool:
-        """Whether the time is over or a stop was requested; steps are counted by the solver."""
-        return self.stop_requested.is_set() or time.monotonic() >= self._end
-
-
-class Slopes(NamedTuple):
-    """v of all variables, which of them can move, and the two values between which b lies at a solution."""
-
-    v: NDArray[np.float64]
-    grows: NDArray[np.bool_]
-    shrinks: NDArray[np.bool_]
-    top: float  # max v over the variables that can grow
-    bottom: float  # min v over those that can shrink
-
-    @property
-    def violation(self) -> float:
-        """By how much the worst pair violates optimality; at most 0 at a solution."""
-        return self.top - self.bottom
-
-
-def slopes(
-    p: Problem, beta: NDArray[np.float64], f: NDArray[np.float64], live: NDArray[np.bool_] | None = None
-) -> Slopes:
-    """The slopes at β with scores f = Kβ (n,). With `live` (N,), only these variables count as movable."""
-    v = p.z - f[p.row]
-    grows, shrinks = beta < p.high, beta > p.low
-    if live is not None:
-        grows &= live
-        shrinks &= live
-    top = float(v[grows].max(initial=-np.inf))
-    bottom = float(v[shrinks].min(initial=np.inf))
-    if not p.sum_fixed:  # b is 0: a variable violates on its own if its v has the wrong sign
-        top, bottom = max(top, 0.0), min(bottom, 0.0)
-    return Slopes(v, grows, shrinks, top, bottom)
-
-
-class Solution(NamedTuple):
-    """β, its quality and how it was found; it holds no reference to the data."""
-
-    beta: NDArray[np.float64]
-    b: float  # of f(x) = Σ β k(x, ·) + b
-    objective: float  # ½ βᵀKβ − zᵀβ
-    dual_gap: float  # a bound of its distance from the optimum
-    violation: float
-    steps: int
-    converged: bool
-    interrupted: KeyboardInterrupt | None
-
-
-def offset(now: Slopes) -> float:
-    """b: the mean v of the variables between their bounds; if there are none, the middle of the possible values."""
-    free = now.grows & now.shrinks
-    if free.any():
-        return float(now.v[free].mean())
-    ends = [end for end in (now.top, now.bottom) if math.isfinite(end)]
-    return sum(ends) / len(ends) if ends else 0.0
-
-
-def duality_gap(p: Problem, beta: NDArray[np.float64], slope: NDArray[np.float64]) -> float:
-    """A bound of the objective's distance from its optimum: Σ max over γ in [low, high] of (v − b)(γ − β).
-
-    `slope` is v − b.
-    """
-    room = np.where(slope > 0, p.high - beta, p.low - beta)
-    moves = (room != 0) & (slope != 0)  # the room of an infinite C is infinite
-    return float((slope[moves] * room[moves]).sum())
-
-
-def feasible(
-    beta: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64], total: float
-) -> NDArray[np.float64]:
-    """β clipped to [low, high], and then scaled towards 0 on one side until Σβ = total.
-
-    The bounds must contain 0, and the sum of the positive (or negative) β must be large enough for that.
-    """
-    beta = np.clip(beta, low, high)
-    excess = beta.sum() - total
-    side = beta > 0 if excess > 0 else beta < 0
-    part = beta[side].sum()
-    if part != 0:
-        beta[side] *= (part - excess) / part
-    return beta
 
 
 Report = Callable[[float, float], None]  # is called with the violation and the duality gap of every round
@@ -187,35 +84,39 @@ def solve(
 ) -> Solution:
     """Minimises the objective, from a feasible β (N,).
 
-    Stops at a violation of at most `tol`; a limit or Ctrl-C ends it earlier, with the best β so far. `cache_bytes` is
-    the memory for the kernel values of a working set. `shrinking` (default True) leaves out rows that do not move.
-    `report` (default None) is called before every round with the violation and the duality gap.
+    Stops at a violation of at most `tol`; a limit, rounding or Ctrl-C ends it earlier, with the best β so far.
+    `cache_bytes` is the memory for the kernel values of a working set. `shrinking` (default True) leaves out rows that
+    do not move. `report` (default None) is called before every round with the violation and the duality gap.
     """
     run = _Run(problem, tol, cache_bytes, limits, shrinking)
-    converged, interrupted = False, None
+    ended: Ended | None = None
+    interrupted = None
     run.begin(beta)  # a Ctrl-C here is raised: there is no result yet
     try:
-        while not converged:
+        while ended is None:
             now = run.slopes()
             if report is not None:
                 report(now.violation, duality_gap(problem, run.beta, now.v - run.offset(now)))
             if now.violation > tol:
-                if limits.over or run.steps >= limits.steps:
+                if limits.over or run.steps >= run.most_steps:
+                    ended = "stopped" if limits.over else "steps"
                     break
                 run.round(now)
             elif not run.complete():
                 run.take_all()
-            else:
-                converged = run.exact(now)
+            elif run.exact(now):
+                ended = "converged"
+            if run.stalled and not run.continue_in_float64(beta):
+                ended = "rounding"
     except KeyboardInterrupt as stop:
-        interrupted = stop
+        ended, interrupted = "stopped", stop
     run.take_all()
     run.make_objective_true()
     now = run.slopes()
     b = run.offset(now)
-    objective = float(run.beta @ (0.5 * run.f[problem.row] - problem.z))
+    objective = run.objective()
     gap = duality_gap(problem, run.beta, now.v - b)
-    return Solution(run.beta, b, objective, gap, now.violation, run.steps, converged, interrupted)
+    return Solution(run.beta, b, objective, gap, now.violation, run.steps, ended, interrupted)
 
 
 class _Run:
@@ -224,18 +125,23 @@ class _Run:
     def __init__(self, p: Problem, tol: float, cache_bytes: float, limits: Limits, shrinking: bool) -> None:
         self.problem, self.tol, self.limits, self.shrinking = p, tol, limits, shrinking
         self.beta, self.f = np.zeros(len(p.z)), np.zeros(len(p.rows))
-        self.steps = 0
-        values = int(cache_bytes) // p.rows.dtype.itemsize
-        if len(p.z) > len(p.rows):  # in regression: room for the kernel values of the rows and of the variables
-            values = 4 * values // 5
-        fitting = math.isqrt(values) - 2 * BLOCK_STEP
-        self._most = min(len(p.z), max(LEAST, fitting))
+        self.steps, self._rounds, self.stalled = 0, 0, False  # rounds since the last look at the errors of f
+        self.most_steps = limits.steps if limits.steps < math.inf else max(STEPS, STEPS_A_ROW * len(p.z))
+        self._cache_bytes = cache_bytes
         self._make_room(WHOLE if len(p.z) <= WHOLE else WORKING)
         self._set = np.empty(0, dtype=np.int64)  # the working set
         self._live: NDArray[np.bool_] | None = None  # the variables of the rows that are not left out; None: all
         self._rows, self._which = p.rows, np.arange(len(p.rows))  # these rows, and their indices
         self._missed = 0.0  # kernel values that shrinking would have saved so far
         self._exact_at, self._wrong = -1, 0.0  # the step at which f was last corrected, and the largest error found
+        self._corrected = math.inf  # the violation after the last correction
+
+    def objective(self) -> float:
+        """½ βᵀKβ − zᵀβ at the present β."""
+        return self._objective(self.beta, self.f)
+
+    def _objective(self, beta: NDArray[np.float64], f: NDArray[np.float64]) -> float:
+        return float(beta @ (0.5 * f[self.problem.row] - self.problem.z))
 
     def slopes(self) -> Slopes:
         """The slopes at the present β."""
@@ -254,6 +160,10 @@ class _Run:
     def round(self, now: Slopes) -> None:
         """One round: chooses a working set, moves its pairs, and updates f."""
         p, count = self.problem, len(self.beta)
+        self._rounds += 1
+        if self._rounds > LOOK:
+            self._look_at_errors(now)
+            return
         if self.shrinking:
             self._leave_out(now)
         if len(self._set) < count:
@@ -287,8 +197,12 @@ class _Run:
             np.take(once[row], place, out=K[i])
 
     def _make_room(self, size: int) -> None:
-        """Makes room for the kernel values of a working set of `size` variables."""
-        self.size = min(size, self._most)
+        """Makes room for the kernel values of a working set of `size` variables, as far as the cache allows."""
+        p = self.problem
+        values = int(self._cache_bytes) // p.rows.dtype.itemsize
+        if len(p.z) > len(p.rows):  # in regression: room for the kernel values of the rows and of the variables
+            values = 4 * values // 5
+        self.size = min(size, len(p.z), max(LEAST, math.isqrt(values) - 2 * BLOCK_STEP))
         stride = -(-self.size // BLOCK_STEP) * BLOCK_STEP + BLOCK_STEP  # not a power of two, unlike most sizes
         self._K = np.zeros((self.size, stride), dtype=self.problem.rows.dtype)
 
@@ -319,12 +233,20 @@ class _Run:
         whole = q == len(self.beta)
         tol = 0.5 * self.tol if whole else max(0.5 * self.tol, INNER * now.violation)
         most = max(1, CALL_STEPS // q)
-        while True:
-            left = self.limits.steps - self.steps
+        for _ in range(CALLS):
+            left = self.most_steps - self.steps
+            last_b, last_v = b.copy(), v.copy()
             steps, gap = _native.smo(self._K, q, low, high, b, v, p.sum_fixed, tol, int(min(most, left)))
             self.steps += steps
-            if gap <= tol or steps >= left or self.limits.over:
+            if not gap > tol or steps >= left or self.limits.over:
                 break
+            fall = 0.5 * (b - last_b)[:q] @ (v + last_v)[:q]  # of the objective, since v is linear in β
+            terms = np.abs(b[:q]) @ (np.abs(p.z[chosen]) + 0.5 * np.abs(p.z[chosen] - v[:q]))
+            self.stalled = not fall > EPS * terms or gap <= self._rounding(b) or self._far_away(b)
+            if self.stalled:
+                break
+        else:
+            self._rounds = LOOK
         beta = self.beta.copy()
         beta[chosen] = b[:q]
         return beta, v[:q]
@@ -391,7 +313,8 @@ class _Run:
     def exact(self, now: Slopes) -> bool:
         """Corrects f in float64 near b, where its errors matter; returns whether the violation is still within tol."""
         p = self.problem
-        if not isinstance(p.rows, VectorRows) or p.rows.dtype == np.float64 or self._exact_at == self.steps:
+        inexact = self._in_float32() or self._rounding(self.beta) > 0.1 * self.tol
+        if not inexact or self._exact_at == self.steps:
             return True
         self._exact_at = self.steps
         distance = np.abs(now.v - 0.5 * (now.top + now.bottom))
@@ -403,15 +326,60 @@ class _Run:
             self._wrong = max(self._wrong, wrong)
             done[rows] = True
             if not 10 * wrong > near:  # also if it is NaN
-                return self.slopes().violation <= self.tol
+                break
             near = 10 * wrong
+        violation = self.slopes().violation
+        self.stalled = violation > max(self.tol, 0.5 * self._corrected)
+        self._corrected = violation
+        return violation <= self.tol
+
+    def _in_float32(self) -> bool:
+        """Whether the kernel values are in float32 and could be in float64."""
+        return isinstance(self.problem.rows, VectorRows) and self.problem.rows.dtype != np.float64
+
+    def _rounding(self, beta: NDArray[np.float64]) -> float:
+        """About the rounding error in float64 of v at β, or at the β of the working set."""
+        return EPS * float(np.linalg.norm(beta)) * float(np.abs(np.diagonal(self._K)).max(initial=0.0))
+
+    def _far_away(self, beta: NDArray[np.float64]) -> bool:
+        """Whether kernel values in float32 are too inexact for a β this large."""
+        return self._in_float32() and EPS32 * self._rounding(beta) > EPS * float(np.abs(self.problem.z).max()) > 0.0
+
+    def _look_at_errors(self, now: Slopes) -> None:
+        """Corrects f of the rows that violate most; the solver stalls if its errors are as large as the violation."""
+        top = _largest(now.v, np.flatnonzero(now.grows), LOOKED_AT)
+        bottom = _largest(-now.v, np.flatnonzero(now.shrinks), LOOKED_AT)
+        wrong = self._correct(np.unique(self.problem.row[np.concatenate([top, bottom])]))
+        self._wrong = max(self._wrong, wrong)
+        self.stalled, self._rounds = wrong >= now.violation, 0
+
+    def continue_in_float64(self, first: NDArray[np.float64]) -> bool:
+        """Replaces the rows by a copy in float64, and computes f anew; returns False if they cannot be replaced.
+
+        `first` is the first β of the run: it is taken if its objective is better than that of the present one.
+        """
+        if not self._in_float32():
+            return False
+        rows = self.problem.rows
+        assert isinstance(rows, VectorRows)
+        self.problem = self.problem._replace(rows=rows.astype(np.dtype(np.float64)), gram=None)
+        self._live, self._rows, self._which = None, self.problem.rows, np.arange(len(self.f))
+        found = []
+        for beta in (self.beta, first.copy()):
+            f = np.zeros((len(self.f), 1))
+            self._add(f, self.problem.rows, np.flatnonzero(beta), beta)
+            found.append((self._objective(beta, f[:, 0]), beta, f[:, 0]))
+        _, self.beta, self.f = min(found, key=lambda one: one[0])
+        self._set = self._set[:0]
+        self._make_room(self.size)
+        self.stalled, self._missed, self._wrong, self._corrected = False, 0.0, 0.0, math.inf
+        return True
 
     def make_objective_true(self) -> None:
         """Corrects f of all support vectors in float64 if its errors add up in the objective, as with a large C."""
-        p = self.problem
-        error, about = 0.5 * self._wrong * np.abs(self.beta).sum(), abs(self.beta @ (0.5 * self.f[p.row] - p.z))
-        if error > TRUE * about:
-            self._correct(np.unique(p.row[self.beta != 0]))
+        error = 0.5 * self._wrong * np.abs(self.beta).sum()
+        if error > TRUE * abs(self.objective()):
+            self._correct(np.unique(self.problem.row[self.beta != 0]))
 
     def _correct(self, rows: NDArray[np.int64]) -> float:
         """Computes the f of some rows in float64; returns the largest error that they had."""
@@ -421,9 +389,9 @@ class _Run:
         step = _rows_in(COPY_BYTES, self.problem.rows)
         for start in range(0, len(rows), step):
             x = self.problem.rows[rows[start : start + step]]
-            assert isinstance(x, VectorRows)
-            part = f[start : start + step]
-            self._add(part, x.astype(np.dtype(np.float64)), np.flatnonzero(self.beta), self.beta)
+            if isinstance(x, VectorRows):
+                x = x.astype(np.dtype(np.float64))
+            self._add(f[start : start + step], x, np.flatnonzero(self.beta), self.beta)
         wrong = float(np.abs(f[:, 0] - self.f[rows]).max())
         self.f[rows] = f[:, 0]
         return wrong

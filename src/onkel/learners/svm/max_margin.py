@@ -16,6 +16,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
 from onkel.learners.svm import dual
+from onkel.learners.svm.problem import Limits, Problem
 
 __all__ = ["max_margin"]
 
@@ -39,8 +40,8 @@ def max_margin(kernel: Kernel, rows: Rows, y: NDArray[np.float64], start: NDArra
     """
     beta = _best_multiple(kernel, rows, start)
     low, high = np.where(y < 0, -np.inf, 0.0), np.where(y > 0, np.inf, 0.0)
-    problem = dual.Problem(kernel, rows, np.arange(len(rows)), y, low, high, sum_fixed=False)
-    limits = dual.Limits(min(STEPS_A_ROW * len(rows), MOST_STEPS))
+    problem = Problem(kernel, rows, np.arange(len(rows)), y, low, high, sum_fixed=False)
+    limits = Limits(min(STEPS_A_ROW * len(rows), MOST_STEPS))
     return dual.solve(problem, beta, tol=TOL, cache_bytes=CACHE_BYTES, limits=limits).beta
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.learners.svm import dual
+from onkel.learners.svm.problem import Problem, feasible
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
 
@@ -63,7 +63,7 @@ class PairProblems:
 
     def task(
         self, a: int, b: int, high: NDArray[np.float64], warm_start: WarmStart | None
-    ) -> tuple[dual.Problem, NDArray[np.float64]]:
+    ) -> tuple[Problem, NDArray[np.float64]]:
         """The problem of the pair (a, b), and the β to start from: 0, or that of an earlier fit, made feasible.
 
         `high` (n,) is the bound C w of each row.
@@ -80,11 +80,11 @@ class PairProblems:
             self._gram(a, b, out)
 
         share = gram if self._shares else None
-        problem = dual.Problem(self.kernel, rows, np.arange(len(ends)), y, low, top, gram=share)
+        problem = Problem(self.kernel, rows, np.arange(len(ends)), y, low, top, gram=share)
         if warm_start is None:
             return problem, np.zeros(len(ends))
         beta = y * warm_start.alpha(self.classes[a], self.classes[b], members, high[members])
-        return problem, dual.feasible(beta, low, top, 0.0)
+        return problem, feasible(beta, low, top, 0.0)
 
     def _gram(self, a: int, b: int, out: NDArray) -> None:
         """The Gram matrix of the rows of two classes, using the Gram matrices of each."""
