@@ -57,6 +57,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         (False, default), or the one with the largest value of the decision function (True; needs "ovr").
     random_state : ignored; present because scikit-learn's SVC has it.
     <time_limit>
+        A pair of classes that was not solved by then has a coarse solution, on an eighth of its rows or fewer; and so
+        it is after Ctrl-C.
     warm_start : False (default): `fit` starts at α = 0. True: it starts at the α of the last fit, whose rows must be
         the first rows of X; C, weights and classes may change. The solution is the same, but found sooner.
 
@@ -153,8 +155,9 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             kernel = self._resolve(rows)
             high = self._high = _times(self.C, weights * self.class_weight_[index])
             pairs = PairProblems(self.classes_, index, weights, kernel, rows.compact(), self.cache_size * 1e6 / 2)
-            tasks = [partial(pairs.task, a, b, high, warm_start) for a, b in pairs]
-            solutions, interrupted = self._solve(tasks)
+            tasks = [partial(pairs.problem, a, b, high, warm_start) for a, b in pairs]
+            coarse = None if warm_start is not None else partial(pairs.solve_coarsely, high, float(self.tol))
+            solutions, interrupted = self._solve(tasks, coarse)
             self._report(solutions, interrupted is not None)
             self._set_solutions(rows, index, pairs, solutions)
         if interrupted is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -42,6 +44,9 @@ __all__ = ["SupportVectorMachine", "as_support", "fit_one"]
 BAR = 1000  # steps of the progress bar
 
 Task = Callable[[], tuple[Problem, NDArray[np.float64]]]  # makes a problem and the β to start from
+
+
+Coarse = Callable[[], Iterable[Solution]]  # gives a coarse solution of each problem
 
 
 class SupportVectorMachine(Estimator):
@@ -137,8 +142,13 @@ class SupportVectorMachine(Estimator):
 
     # ---------------------------------------------------------------- solving
 
-    def _solve(self, tasks: Sequence[Task]) -> tuple[list[Solution], KeyboardInterrupt | None]:
-        """Solves all problems, several in parallel; a problem that is stopped returns the best solution so far."""
+    def _solve(
+        self, tasks: Sequence[Task], coarse: Coarse | None = None
+    ) -> tuple[list[Solution], KeyboardInterrupt | None]:
+        """Solves all problems, several in parallel; a problem that is stopped returns the best solution so far.
+
+        `coarse` gives solutions for problems that were stopped too early to have a better one; default: there are none.
+        """
         one = len(tasks) == 1
         limits = Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
         options: dict[str, Any] = {
@@ -154,7 +164,17 @@ class SupportVectorMachine(Estimator):
                 return [solution], solution.interrupted
             # a user's function is called from one thread only
             workers = 1 if isinstance(self.kernel_, Custom) else thread_count()
-            return _solve_many(tasks, workers, options, limits, progress)
+            at_least = list(coarse()) if coarse is not None and self.time_limit is not None else []
+            found, interrupted = _solve_many(tasks, workers, options, limits, progress)
+        if interrupted is not None and coarse is not None and not at_least:
+            with contextlib.suppress(KeyboardInterrupt):  # of a user who cannot wait
+                at_least = list(coarse())
+        best = [_better(one, other) for one, other in zip_longest(found, at_least)]
+        solutions = [one for one in best if one is not None]
+        if len(solutions) < len(tasks):
+            assert interrupted is not None
+            raise interrupted
+        return solutions, interrupted
 
     def _report(self, solutions: Sequence[Solution], interrupted: bool) -> None:
         """Refuses solutions that are not finite, sets `fit_status_`, and warns if a limit was met."""
@@ -280,22 +300,31 @@ class _GapReport:
 
 def _solve_many(
     tasks: Sequence[Task], workers: int, options: dict[str, Any], limits: Limits, progress: Any
-) -> tuple[list[Solution], KeyboardInterrupt | None]:
-    """Solves the problems in parallel, each in one thread; with one worker, one after the other in this thread."""
-    found: list[Solution] = []
-    interrupted, gap = None, 0.0
+) -> tuple[list[Solution | None], KeyboardInterrupt | None]:
+    """Solves the problems in parallel, each in one thread; with one worker, one after the other in this thread.
 
-    def add(solution: Solution) -> None:
-        nonlocal gap
-        found.append(solution)
-        gap += solution.dual_gap
-        progress(len(found), f"duality gap {gap:.3g} in {len(found)} of {len(tasks)} pairs of classes")
+    After a Ctrl-C all end soon, with their best so far; a problem that has none yet is None.
+    """
+    interrupted: KeyboardInterrupt | None = None
+    done, gap = 0, 0.0
+
+    def tell(solution: Solution) -> None:
+        nonlocal done, gap
+        done, gap = done + 1, gap + solution.dual_gap
+        progress(done, f"duality gap {gap:.3g} in {done} of {len(tasks)} pairs of classes")
 
     if workers == 1:
+        found: list[Solution | None] = []
         for task in tasks:
-            add(dual.solve(*task(), **options))
-            if found[-1].interrupted is not None:  # the other problems end at once, with their best so far
-                interrupted = found[-1].interrupted
+            solution = None
+            try:
+                solution = dual.solve(*task(), **options)
+                tell(solution)
+                interrupted = solution.interrupted or interrupted
+            except KeyboardInterrupt as stop:
+                interrupted = stop
+            found.append(solution)
+            if interrupted is not None:
                 limits.stop_requested.set()
         return found, interrupted
 
@@ -307,13 +336,20 @@ def _solve_many(
         futures = [pool.submit(solved, task) for task in tasks]
         try:
             for future in as_completed(futures):
-                add(future.result())
-        except BaseException as stop:  # all problems end soon, with their best so far
+                tell(future.result())
+        except BaseException as stop:
             limits.stop_requested.set()
             if not isinstance(stop, KeyboardInterrupt):
                 raise
             interrupted = stop
     return [future.result() for future in futures], interrupted
+
+
+def _better(one: Solution | None, coarse: Solution | None) -> Solution | None:
+    """The coarse solution of a problem if there is one, and if the other was stopped before it was as good."""
+    if coarse is None or (one is not None and (one.ended != "stopped" or one.objective <= coarse.objective)):
+        return one
+    return coarse
 
 
 def _holds_objects(X: Any) -> bool:

@@ -48,7 +48,7 @@ from onkel.kernels.tiles import add_scores, fill
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.svm.problem import Ended, Limits, Problem, Slopes, Solution, duality_gap, offset, slopes
 
-__all__ = ["solve"]
+__all__ = ["solve", "solve_block"]
 
 WORKING = 2048  # variables of a working set; twice as many if more than WORKING variables are between their bounds
 LEAST = 16  # variables of a working set, however small the cache is
@@ -117,6 +117,25 @@ def solve(
     objective = run.objective()
     gap = duality_gap(problem, run.beta, now.v - b)
     return Solution(run.beta, b, objective, gap, now.violation, run.steps, ended, interrupted)
+
+
+def solve_block(
+    K: NDArray, which: NDArray[np.int64], y: NDArray[np.float64], C: NDArray[np.float64], tol: float
+) -> Solution:
+    """The problem of classification on some rows of a Gram matrix K, from β = 0, by one native call.
+
+    `y` (q,) are the signs of these rows, and `C` (q,) the bounds of their α.
+    """
+    q = len(which)
+    block = np.zeros((q, -(-q // BLOCK_STEP) * BLOCK_STEP + BLOCK_STEP), dtype=K.dtype)
+    block[:, :q] = K[np.ix_(which, which)]
+    beta, v, low, high = np.zeros((4, block.shape[1]))
+    v[:q], low[:q], high[:q] = y, np.minimum(0.0, y * C), np.maximum(0.0, y * C)
+    steps, gap = _native.smo(block, q, low, high, beta, v, True, tol, max(1, CALL_STEPS // q))
+    beta, v, grows, shrinks = beta[:q], v[:q], beta[:q] < high[:q], beta[:q] > low[:q]
+    now = Slopes(v, grows, shrinks, v[grows].max(initial=-np.inf), v[shrinks].min(initial=np.inf))
+    objective = -0.5 * float(beta @ (y + v))  # Kβ = y − v
+    return Solution(beta, offset(now), objective, math.inf, float(gap), int(steps), "stopped", None)
 
 
 class _Run:

@@ -3,10 +3,16 @@
 If the rows of two classes fit into one working set, their problem is solved on the Gram matrix of these rows. Two
 blocks of it are the Gram matrices of the single classes. They are the same in all pairs of a class, and are computed
 once. How the pairs vote is in `onkel.models.one_vs_one`.
+
+A fit that is stopped has a sensible solution of every pair all the same: pairs that were not yet solved, or not yet as
+well, are solved on a sample of the rows, an eighth of each class, and to a coarse tolerance (`solve_coarsely`). Most of
+the time of a fit goes into kernel values, and an eighth of the rows takes a 64th of them. (A coarse tolerance on all
+rows takes as many kernel values as a fine one, and a start from a coarse solution saves no more steps than that took.)
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,11 +23,16 @@ from numpy.typing import NDArray
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.learners.svm.problem import Problem, feasible
+from onkel.learners.svm import dual
+from onkel.learners.svm.problem import Problem, Solution, feasible
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
 
 __all__ = ["PairProblems", "WarmStart"]
+
+SAMPLED = 8  # one of so many rows of a class is in the sample
+LEAST, MOST = 2, 2048  # rows of a class, if it has as many, and of all classes in the sample
+COARSE = 0.1  # tolerance on the sample, if tol is smaller
 
 
 class PairProblems:
@@ -52,6 +63,7 @@ class PairProblems:
         self._shares = len(classes) > 2 and fits and sizes.max() >= 2  # a single pair has nothing to share
         self._class_grams: dict[int, tuple[Rows, NDArray]] = {}
         self._locks = [threading.Lock() for _ in classes]
+        self._block_bytes = block_bytes
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(all_pairs(len(self.classes)))
@@ -61,8 +73,8 @@ class PairProblems:
         both = np.concatenate([self.members[a], self.members[b]])
         return np.sort(both) if len(self.classes) == 2 else both
 
-    def task(
-        self, a: int, b: int, high: NDArray[np.float64], warm_start: WarmStart | None
+    def problem(
+        self, a: int, b: int, high: NDArray[np.float64], warm_start: WarmStart | None = None
     ) -> tuple[Problem, NDArray[np.float64]]:
         """The problem of the pair (a, b), and the β to start from: 0, or that of an earlier fit, made feasible.
 
@@ -85,6 +97,34 @@ class PairProblems:
             return problem, np.zeros(len(ends))
         beta = y * warm_start.alpha(self.classes[a], self.classes[b], members, high[members])
         return problem, feasible(beta, low, top, 0.0)
+
+    def solve_coarsely(self, high: NDArray[np.float64], tol: float) -> Iterator[Solution]:
+        """A solution of every pair, in their order, on a sample of the rows; its other rows have β = 0.
+
+        The kernel values of the sample are computed once, for all pairs. The duality gap is a simple bound: the
+        objective is at least −Σ C w, since w = 0 costs as much.
+        """
+        sample = self._sample()
+        which = np.concatenate([m[s] for m, s in zip(self.members, sample, strict=True)])
+        ends = np.cumsum([len(s) for s in sample])
+        rows = self.rows[which]
+        K = np.empty((len(which), len(which)), dtype=rows.dtype)
+        fill(self.kernel, rows, rows, K)
+        for a, b in self:
+            chosen = np.concatenate([np.arange(ends[c] - len(sample[c]), ends[c]) for c in (a, b)])
+            y = np.repeat([1.0, -1.0], [len(sample[a]), len(sample[b])])
+            found = dual.solve_block(K, chosen, y, high[which[chosen]], max(tol, COARSE))
+            beta = np.zeros(len(self.members[a]) + len(self.members[b]))
+            beta[np.concatenate([sample[a], len(self.members[a]) + sample[b]])] = found.beta
+            bound = found.objective + float(high[self.members[a]].sum() + high[self.members[b]].sum())
+            yield found._replace(beta=beta, dual_gap=bound)
+
+    def _sample(self) -> list[NDArray[np.int64]]:
+        """Of each class the positions of the sampled rows among its members, evenly spaced."""
+        fitting = math.isqrt(int(self._block_bytes) // self.rows.dtype.itemsize)
+        most = min(MOST, fitting) // len(self.classes)
+        counts = [min(len(m), max(LEAST, len(m) // SAMPLED), max(LEAST, most)) for m in self.members]
+        return [np.arange(count) * len(m) // max(count, 1) for count, m in zip(counts, self.members, strict=True)]
 
     def _gram(self, a: int, b: int, out: NDArray) -> None:
         """The Gram matrix of the rows of two classes, using the Gram matrices of each."""
