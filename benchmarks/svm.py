@@ -300,7 +300,7 @@ def all_of_mnist(quick: bool) -> list[Row]:
         row("— test error", error, "%"),
     ]
     if memory is not None:
-        found.append(row("— memory of the fit above the data", memory / 1e6, "MB", "cache_size", machine.cache_size))
+        found.append(row("— memory of the fit above the data", memory / 2**20, "MB", "cache_size", machine.cache_size))
     return found
 
 
@@ -337,8 +337,8 @@ def memory(quick: bool) -> list[Row]:
         machine = SVC(C=C, gamma=gamma)
         held = measure.memory_above(lambda machine=machine, X=X, y=y: machine.fit(X, y))
         if held is not None:
-            what = f"{name}, float32: memory of the fit above the data ({X.nbytes / 1e6:.0f} MB)"
-            found.append(row(what, held / 1e6, "MB", "cache_size", float(machine.cache_size)))
+            what = f"{name}, float32: memory of the fit above the data ({X.nbytes / 2**20:.0f} MB)"
+            found.append(row(what, held / 2**20, "MB", "cache_size", float(machine.cache_size)))
     return found
 
 

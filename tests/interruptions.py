@@ -88,6 +88,14 @@ def lines_of(call: Callable[[], Any]) -> list[tuple[str, int]]:
     return lines
 
 
+def between_lines(call: Callable[[], Any], look: Callable[[int], Any]) -> list[Any]:
+    """What `look(k)` returns in front of the k-th line of onkel's code that the call runs, as another thread may."""
+    found: list[Any] = []
+    with _traced(lambda _: found.append(look(len(found)))):
+        call()
+    return found
+
+
 def stop_at_line(call: Callable[[], Any], k: int, error: type[BaseException]) -> str | None:
     """Runs the call, and raises the error in front of its k-th line, counted from 0.
 

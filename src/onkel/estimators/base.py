@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -108,13 +108,24 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
         params = self.get_params(deep=False)
         return {name: value for name, value in vars(self).items() if name in params or not _is_fitted_name(name)}
 
+    def _view(self) -> Self:
+        """The estimator with its attributes as they are now, whatever another thread fits meanwhile; no copies."""
+        view: Self = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)  # holds the GIL
+        return view
 
-FITTED = ("_learner", "_targets", "_columns", "_draw", "_is_psd", "_certified", "_scorer", "_built_with")
+    def _become(self, fitted: Self) -> None:
+        """Takes what another estimator has learned in place of all that this one has, at once."""
+        restore(self, vars(fitted) | self._unfitted())
+
+
+FITTED_ONLINE = ("_learner", "_targets", "_columns", "_draw", "_is_psd", "_certified", "_scorer", "_built_with")
+FITTED_SVM = ("_high", "_sparse", "_on_objects")
 
 
 def _is_fitted_name(name: str) -> bool:
     """Whether an attribute is set by a fit: some private ones, and names that end in an underscore, like n_iter_."""
-    return name in FITTED or (name.endswith("_") and not name.startswith("_"))
+    return name in FITTED_ONLINE + FITTED_SVM or (name.endswith("_") and not name.startswith("_"))
 
 
 @contextlib.contextmanager

@@ -165,6 +165,7 @@ SVM_FIGURES = ("n_iter_", "objective_", "dual_gap_")  # numbers, or arrays with 
 
 def svm_state(estimator: SupportVectorMachine) -> State:
     """Everything a support vector machine is: its parameters and, if it was fitted, the solution."""
+    estimator = estimator._view()
     kind = f"estimator/{estimator._name}"
     settings: dict[str, Setting] = {"params": params_settings(estimator.get_params(deep=False), estimator._name)}
     if not hasattr(estimator, "_scorer"):

@@ -15,6 +15,7 @@ from onkel.errors import warn
 from onkel.estimators import by_task
 from onkel.estimators.fitted import reading
 from onkel.estimators.online import OnlineEstimator
+from onkel.estimators.parameters import bytes_of
 from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels import Kernel
 from onkel.learners.lasvm import LasvmLearner
@@ -43,7 +44,8 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     max_iter : ≥ 1, default 1, the most passes of `fit` over the data. One pass comes within about one per cent of the
         objective on all the data; a few more reach it.
     finish_fit : True (default): `fit` ends with `finish`; False: it does not.
-    cache_size : > 0, default 200, the MB of kernel values that are kept for reuse; a few rows are always kept.
+    cache_size : > 0, default 200, the MB (2²⁰ bytes) of kernel values that are kept for reuse; a few rows are
+        always kept.
     <shuffle, random_state, class_weight (C), warm_start, verbose>
 
     Attributes
@@ -116,7 +118,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             check_number(getattr(self, name), name, self._name, above=0.0)
 
     def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> LasvmLearner:
-        limit = int(float(self.cache_size) * 2**20)
+        limit = bytes_of(self.cache_size)
         return LasvmLearner(kernel, n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
 
     _learner: LasvmLearner

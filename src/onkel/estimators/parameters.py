@@ -1,4 +1,4 @@
-"""Parameters of the online estimators: checks that several have, what follows from them, and which may change."""
+"""Parameters that several estimators have: their checks, what follows from them, and which may change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from onkel.checks import check_integer
 from onkel.errors import ParameterError
 
-__all__ = ["FREE", "BuiltWith", "check_budget", "seed_of"]
+__all__ = ["FREE", "BuiltWith", "bytes_of", "check_budget", "seed_of"]
 
 # Parameters that every call of a learning method reads anew. All others are built into the learner by the first one.
 FREE = frozenset({"max_iter", "shuffle", "random_state", "class_weight", "warm_start", "verbose"})
@@ -25,6 +25,11 @@ def check_budget(budget: Any, name: str, *, none: bool = False) -> None:
 def seed_of(random_state: Any) -> int:
     """A seed for the learner's own random numbers."""
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def bytes_of(cache_size: float) -> int:
+    """The bytes of a `cache_size` in MB, which are 2²⁰ bytes each, as in LIBSVM and so in scikit-learn."""
+    return int(float(cache_size) * 2**20)
 
 
 class BuiltWith:

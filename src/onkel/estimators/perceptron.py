@@ -22,6 +22,7 @@ from onkel.estimators.base import warn_of_conflicts
 from onkel.estimators.examples import Examples
 from onkel.estimators.fitted import Certified, reading, scorer_of
 from onkel.estimators.online import OnlineEstimator
+from onkel.estimators.parameters import bytes_of
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, Targets
 from onkel.kernels import Kernel
@@ -62,8 +63,9 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     random_state : None (default), an int or a RandomState: the seed of the shuffling and of the "random" hypothesis.
         With None, two fits may differ.
     <class_weight>
-    cache_size : ≥ 0, default 1000, the MB of kernel columns that `fit` may keep, so that another mistake on the same
-        row takes no new kernel values. Values that are computed faster than they are read from memory are not kept.
+    cache_size : ≥ 0, default 1000, the MB (2²⁰ bytes) of kernel columns that `fit` may keep, so that another mistake on
+        the same row takes no new kernel values. Values that are computed faster than they are read from memory
+        are not kept.
     <warm_start, verbose>
 
     Attributes
@@ -158,7 +160,7 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             examples.weights,
             row_ids=examples.row_ids,
             bias=float(bool(self.fit_intercept)),
-            cache_bytes=int(self.cache_size * 1e6),
+            cache_bytes=bytes_of(self.cache_size),
             again=self.max_iter > 1,
         )
 

@@ -228,7 +228,8 @@ _SVM = {
         tol : > 0, default 1e-3: `fit` stops when no pair of variables violates the conditions of the optimum by more.
         """,
     "cache_size": """
-        cache_size : > 0, default 200: a hard limit, in MB, on the kernel values that are kept at a time.
+        cache_size : > 0, default 200: a hard limit, in MB of 2²⁰ bytes, on the kernel values that are kept
+            at a time.
         """,
     "verbose (SVM)": """
         verbose : 0 (default) is silent; 1 draws a progress bar on stderr with the duality gap.

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError, ValuesError
-from onkel.estimators.base import undo_on_error
+from onkel.estimators.parameters import bytes_of
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.svm_base import SupportVectorMachine, as_support, fit_one
 from onkel.estimators.targets import check_class_weight, check_labels, weights_by_class
@@ -146,23 +146,29 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
         <X, y (labels), sample_weight (C), returns, stopped (SVM)>
         """
-        with undo_on_error(self):
-            warm_start = None
-            if self.warm_start and hasattr(self, "_scorer"):
-                warm_start = WarmStart(self.classes_, self._scorer, self.n_support_, self._high)
-            rows, y, weights = self._check_fit_data(X, y, sample_weight, "labels")
-            index = self._classes(y, weights)
-            kernel = self._resolve(rows)
-            high = self._high = _times(self.C, weights * self.class_weight_[index])
-            pairs = PairProblems(self.classes_, index, weights, kernel, rows.compact(), self.cache_size * 1e6 / 2)
-            tasks = [partial(pairs.problem, a, b, high, warm_start) for a, b in pairs]
-            coarse = None if warm_start is not None else partial(pairs.solve_coarsely, high, float(self.tol))
-            solutions, interrupted = self._solve(tasks, coarse)
-            self._report(solutions, interrupted is not None)
-            self._set_solutions(rows, index, pairs, solutions)
+        new = self._view()  # gets the new attributes one by one, while this one keeps the old ones
+        interrupted = new._fit(X, y, sample_weight)
+        self._become(new)
         if interrupted is not None:
             raise interrupted
         return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> KeyboardInterrupt | None:
+        """Fits, and sets the fitted attributes; returns the Ctrl-C that ended it, if any."""
+        warm_start = None
+        if self.warm_start and hasattr(self, "_scorer"):
+            warm_start = WarmStart(self.classes_, self._scorer, self.n_support_, self._high)
+        rows, y, weights = self._check_fit_data(X, y, sample_weight, "labels")
+        index = self._classes(y, weights)
+        kernel = self._resolve(rows)
+        high = self._high = _times(self.C, weights * self.class_weight_[index])
+        pairs = PairProblems(self.classes_, index, weights, kernel, rows.compact(), bytes_of(self.cache_size) / 2)
+        tasks = [partial(pairs.problem, a, b, high, warm_start) for a, b in pairs]
+        coarse = None if warm_start is not None else partial(pairs.solve_coarsely, high, float(self.tol))
+        solutions, interrupted = self._solve(tasks, coarse)
+        self._report(solutions, interrupted is not None)
+        self._set_solutions(rows, index, pairs, solutions)
+        return interrupted
 
     def _classes(self, y: NDArray, weights: NDArray[np.float64]) -> NDArray[np.intp]:
         """Sets `classes_` and `class_weight_`; returns the index of each row's class, shape (n,)."""
@@ -211,8 +217,9 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         each class, ties broken by the pairs' scores. With decision_function_shape="ovo", shape (n, pairs): positive
         for the first class of the pair.
         """
-        scores = self.model_.scores(self._check_to_predict(X))
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        seen = self._view()
+        scores = seen.model_.scores(seen._check_to_predict(X))
+        return scores[:, 0] if len(seen.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray:
         """The label of each row of X, shape (n,): the class with the most votes of the pairs, of several the first.
@@ -220,10 +227,11 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         With two classes, classes_[1] if the score is ≥ 0. With `break_ties`, the largest value of the decision
         function.
         """
-        check_is_fitted(self, "kernel_")
-        if self.break_ties and self.decision_function_shape == "ovo":
+        seen = self._view()
+        check_is_fitted(seen, "kernel_")
+        if seen.break_ties and seen.decision_function_shape == "ovo":
             raise ParameterError(f"{self._name}: break_ties must be False when decision_function_shape is 'ovo'.")
-        return self.model_.predict(self._check_to_predict(X))
+        return seen.model_.predict(seen._check_to_predict(X))
 
     def _decision(self) -> Classes:
         labels = self.classes_.copy()
@@ -439,12 +447,14 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """f(x) + ρ = Σ αᵢ k(xᵢ, x) of each row of X, shape (n,): the higher, the more normal."""
-        scores: NDArray[np.float64] = self._first_scores(X) + self.offset_
+        seen = self._view()
+        scores: NDArray[np.float64] = seen._first_scores(X) + seen.offset_
         return scores
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """+1 for an inlier, f(x) > 0, and −1 for an outlier, for each row of X, shape (n,)."""
-        predicted: NDArray[np.intp] = self.model_.predict(self._check_to_predict(X))
+        seen = self._view()
+        predicted: NDArray[np.intp] = seen.model_.predict(seen._check_to_predict(X))
         return predicted
 
     def _decision(self) -> Outlier:

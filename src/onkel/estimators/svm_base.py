@@ -22,8 +22,9 @@ from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.errors import KindError, ParameterError, ValuesError, warn
 from onkel.estimators import estimator_state
-from onkel.estimators.base import Estimator, undo_on_error
+from onkel.estimators.base import Estimator
 from onkel.estimators.input import first_data, rows_to_predict
+from onkel.estimators.parameters import bytes_of
 from onkel.estimators.progress import progress_bar
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
@@ -153,7 +154,7 @@ class SupportVectorMachine(Estimator):
         limits = Limits(None if self.max_iter < 0 else int(self.max_iter), self.time_limit)
         options: dict[str, Any] = {
             "tol": float(self.tol),
-            "cache_bytes": self.cache_size * 1e6 / (1 if one else 2 * min(len(tasks), thread_count())),
+            "cache_bytes": bytes_of(self.cache_size) / (1 if one else 2 * min(len(tasks), thread_count())),
             "limits": limits,
             "shrinking": bool(self.shrinking),
         }
@@ -207,8 +208,9 @@ class SupportVectorMachine(Estimator):
 
     def _first_scores(self, X: Any) -> NDArray[np.float64]:
         """The scores of the first output for the rows of X, shape (n,)."""
-        rows = self._check_to_predict(X)
-        return self._scorer.scores(rows)[:, 0]
+        seen = self._view()
+        rows = seen._check_to_predict(X)
+        return seen._scorer.scores(rows)[:, 0]
 
     @abstractmethod
     def _decision(self) -> Decision:
@@ -217,8 +219,9 @@ class SupportVectorMachine(Estimator):
     @property
     def model_(self) -> ScoreModel:
         """What has been learned, as a frozen model that predicts by itself what `predict` predicts."""
-        check_is_fitted(self, "kernel_")
-        return ScoreModel(self._scorer, self._decision(), self._columns)
+        seen = self._view()
+        check_is_fitted(seen, "kernel_")
+        return ScoreModel(seen._scorer, seen._decision(), seen._columns)
 
     @property
     def support_vectors_(self) -> Any:
@@ -229,10 +232,11 @@ class SupportVectorMachine(Estimator):
     @property
     def coef_(self) -> Any:
         """The weights of the features, shape (outputs, features); with a linear kernel only; read-only."""
-        check_is_fitted(self, "kernel_")
-        if not isinstance(self.kernel_, Linear):
+        seen = self._view()
+        check_is_fitted(seen, "kernel_")
+        if not isinstance(seen.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self._primal()
+        coef = seen._primal()
         (coef.data if sp.issparse(coef) else coef).flags.writeable = False
         return coef
 
@@ -256,24 +260,25 @@ class OneProblem(Protocol):
 
 def fit_one(svm: Any, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> None:
     """Fits an estimator with one problem (a `SupportVectorMachine` that is a `OneProblem`)."""
-    with undo_on_error(svm):
-        rows, y, weights = svm._check_fit_data(X, y, sample_weight, targets)
-        present = np.flatnonzero(weights > 0)
-        present_rows = rows if len(present) == len(rows) else rows[present]
-        y = None if y is None else np.asarray(y, dtype=np.float64)[present]
-        problem, start = svm._problem(svm._resolve(rows), present_rows.compact(), y, weights[present])
-        (solution,), interrupted = svm._solve([lambda: (problem, start)])
-        svm._report([solution], interrupted is not None)
-        coef = np.zeros(len(present))
-        np.add.at(coef, problem.row, solution.beta)  # SVR has two variables for each row
-        found = np.flatnonzero(coef)
-        svm.support_ = present[found]
-        svm.n_support_ = np.array([len(found)], dtype=np.int32)
-        svm.dual_coef_ = svm._as_given(coef[None, found])
-        svm.intercept_ = np.array([solution.b])
-        svm.n_iter_, svm.objective_, svm.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
-        support, intercept = as_support(rows, svm.support_), svm.intercept_.copy()
-        svm._scorer = Expansion(svm.kernel_, support, svm.support_.copy(), coef[found][:, None], intercept)
+    new = svm._view()  # gets the new attributes one by one, while `svm` keeps the old ones
+    rows, y, weights = new._check_fit_data(X, y, sample_weight, targets)
+    present = np.flatnonzero(weights > 0)
+    present_rows = rows if len(present) == len(rows) else rows[present]
+    y = None if y is None else np.asarray(y, dtype=np.float64)[present]
+    problem, start = new._problem(new._resolve(rows), present_rows.compact(), y, weights[present])
+    (solution,), interrupted = new._solve([lambda: (problem, start)])
+    new._report([solution], interrupted is not None)
+    coef = np.zeros(len(present))
+    np.add.at(coef, problem.row, solution.beta)  # SVR has two variables for each row
+    found = np.flatnonzero(coef)
+    new.support_ = present[found]
+    new.n_support_ = np.array([len(found)], dtype=np.int32)
+    new.dual_coef_ = new._as_given(coef[None, found])
+    new.intercept_ = np.array([solution.b])
+    new.n_iter_, new.objective_, new.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
+    support, intercept = as_support(rows, new.support_), new.intercept_.copy()
+    new._scorer = Expansion(new.kernel_, support, new.support_.copy(), coef[found][:, None], intercept)
+    svm._become(new)
     if interrupted is not None:
         raise interrupted
 
