@@ -6,7 +6,6 @@ solution under scikit-learn's names. The class docstrings say what differs from 
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -17,10 +16,10 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
-from onkel.errors import InputError, ParameterError, ValuesError
+from onkel.errors import InputError, ParameterError
 from onkel.estimators.parameters import bytes_of
 from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.svm_base import SupportVectorMachine, as_support, fit_one
+from onkel.estimators.svm_base import SupportVectorMachine, as_support, finite_total, fit_one, times
 from onkel.estimators.targets import check_class_weight, check_labels, weights_by_class
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
@@ -161,7 +160,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         rows, y, weights = self._check_fit_data(X, y, sample_weight, "labels")
         index = self._classes(y, weights)
         kernel = self._resolve(rows)
-        high = self._high = _times(self.C, weights * self.class_weight_[index])
+        high = self._high = times(self.C, weights * self.class_weight_[index])
         pairs = PairProblems(self.classes_, index, weights, kernel, rows.compact(), bytes_of(self.cache_size) / 2)
         tasks = [partial(pairs.problem, a, b, high, warm_start) for a, b in pairs]
         coarse = None if warm_start is not None else partial(pairs.solve_coarsely, high, float(self.tol))
@@ -252,12 +251,6 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
 
 
-def _times(C: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """C times the weights; 0, not NaN, if C is infinite and the weight is 0."""
-    with np.errstate(over="ignore"):  # the product may be infinite, too
-        return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
-
-
 @shared_docs
 class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
     """Support vector regression: an error up to ε costs nothing, a larger one its excess over ε.
@@ -334,7 +327,7 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
     def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
     ) -> tuple[Problem, NDArray[np.float64]]:
-        n, high = len(y), _times(self.C, weights)
+        n, high = len(y), times(self.C, weights)
         z = np.concatenate([y - self.epsilon, y + self.epsilon])
         low, top = np.concatenate([np.zeros(n), -high]), np.concatenate([high, np.zeros(n)])
         return Problem(kernel, rows, np.tile(np.arange(n), 2), z, low, top), np.zeros(2 * n)
@@ -421,16 +414,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]
     def _problem(
         self, kernel: Kernel, rows: Rows, y: Any, weights: NDArray[np.float64]
     ) -> tuple[Problem, NDArray[np.float64]]:
-        n = len(weights)
-        with np.errstate(over="ignore"):
-            total, before = float(weights.sum()), np.concatenate([[0.0], np.cumsum(weights)[:-1]])
-        most = math.sqrt(float(np.finfo(rows.dtype).max) / n)
-        if not total < most:
-            raise ValuesError(
-                f"{self._name}: the sum of sample_weight must be below {most:.3g} for {n} rows in {rows.dtype}, where "
-                f"the objective does not overflow; got {total:.3g}. Only the ratios of the weights matter to predict: "
-                "divide them by their largest."
-            )
+        n, total = len(weights), finite_total(weights, rows.dtype, self._name)
+        before = np.concatenate([[0.0], np.cumsum(weights)[:-1]])
         start = np.clip(self.nu * total - before, 0.0, weights)  # the first rows take all of Σα
         return Problem(kernel, rows, np.arange(n), np.zeros(n), np.zeros(n), weights), start
 

@@ -40,7 +40,7 @@ from onkel.models.one_vs_one import OneVsOne
 from onkel.models.scorer import support_data
 from onkel.models.state import State
 
-__all__ = ["SupportVectorMachine", "as_support", "fit_one"]
+__all__ = ["SupportVectorMachine", "as_support", "finite_total", "fit_one", "times"]
 
 BAR = 1000  # steps of the progress bar
 
@@ -281,6 +281,25 @@ def fit_one(svm: Any, X: Any, y: Any, sample_weight: Any, targets: Literal["numb
     svm._become(new)
     if interrupted is not None:
         raise interrupted
+
+
+def times(C: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """C times the weights; 0, not NaN, if C is infinite and the weight is 0."""
+    with np.errstate(over="ignore"):  # the product may be infinite, too
+        return np.multiply(C, weights, out=np.zeros(len(weights)), where=weights > 0)
+
+
+def finite_total(weights: NDArray[np.float64], dtype: np.dtype, who: str) -> float:
+    """The sum of the weights, if its square does not overflow in the dtype of the rows."""
+    with np.errstate(over="ignore"):
+        total, most = float(weights.sum()), math.sqrt(float(np.finfo(dtype).max) / len(weights))
+    if not total < most:
+        raise ValuesError(
+            f"{who}: the sum of sample_weight must be below {most:.3g} for {len(weights)} rows in {dtype}, where the "
+            f"objective does not overflow; got {total:.3g}. Only the ratios of the weights matter to predict: divide "
+            "them by their largest."
+        )
+    return total
 
 
 def as_support(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
