@@ -182,10 +182,9 @@ class NormaClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     @reading
     def rho_(self) -> NDArray[np.float64]:
         """The margin ρ of each output, in the order of `classes_`, shape (outputs,)."""
-        learner, targets = self._learner, self._targets
-        assert isinstance(learner, BudgetedLearner)
+        margin, targets = self._learner.margin, self._targets
         assert isinstance(targets, Labels)
-        return learner.margin.copy() if targets.n_outputs == 1 else learner.margin[targets.order]
+        return margin.copy() if targets.n_outputs == 1 else margin[targets.order]
 
 
 @shared_docs
@@ -217,8 +216,7 @@ class NormaRegressor(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     ----------
     <support_, support_vectors_, dual_coef_ (one output), intercept_ (learned), model_>
     epsilon_ : the current ε.
-    truncation_error_ : a bound on how much dropping old support vectors has changed any prediction; inf if there is
-        none.
+    truncation_error_ : a bound on how much dropping old support vectors has changed any score; inf if there is none.
     <n_updates_ (one output), n_rounds_, mistakes_ (one output)>
     <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
