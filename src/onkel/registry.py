@@ -69,6 +69,7 @@ KINDS = {
     "decision/classes": "onkel.models.decision:Classes",
     "decision/number": "onkel.models.decision:Number",
     "decision/outlier": "onkel.models.decision:Outlier",
+    "columns/vocabulary": "onkel.estimators.vocabulary:Vocabulary",
     "targets/labels": "onkel.estimators.targets:Labels",
     "targets/numbers": "onkel.estimators.targets:Numbers",
     "targets/none": "onkel.estimators.targets:Unlabelled",

@@ -105,7 +105,7 @@ def part(y: Any, where: Any) -> Any:
 
 def learn_each(estimator: Any, X: Any, y: Any) -> Any:
     """One example at a time."""
-    for i in range(X.shape[0]):
+    for i in range(X.shape[0] if hasattr(X, "shape") else len(X)):
         estimator.learn_one(X[i], part(y, i))
     return estimator
 

@@ -185,7 +185,7 @@ FREE = {
 ANY_SIZE = {"all_finite", "apply_map", "simd_targets", "simd_target", "select_simd"}
 ELSEWHERE = (
     *("Budget", "budget", "Lasvm", "lasvm", "Projectron", "project", "Exact", "exact", "Screen", "screen"),
-    *("apply_deferred", "coefficients", "invert_rows", "commit", "replace_all"),
+    *("apply_deferred", "coefficients", "invert_rows", "commit", "replace_all", "Lock"),
 )
 calls = pytest.mark.parametrize("name", list(CALLS))
 

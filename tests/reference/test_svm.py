@@ -345,12 +345,22 @@ def test_regression_of_a_constant_and_of_equal_points(C):
     np.testing.assert_allclose(equal.predict(np.ones((5, 1))), 2.0, atol=2e-3)  # the median
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 @pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
-def test_kernel_values_that_overflow_are_refused(estimator, kernel, dtype):
+def test_kernel_values_that_overflow_are_refused(estimator, kernel):
     """As scikit-learn refuses them, rather than with a model of nothing."""
-    X = (np.finfo(dtype).max * np.random.default_rng(0).uniform(size=(10, 2))).astype(dtype)
+    X = np.finfo(np.float64).max * np.random.default_rng(0).uniform(size=(10, 2))
     with pytest.raises(ValueError, match="not finite"):
         estimator(kernel=kernel, gamma=1.0, time_limit=5.0).fit(X, np.arange(10) % 2)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("estimator", [SVC, SVR, OneClassSVM])
+@pytest.mark.filterwarnings("ignore:Solver terminated early")
+def test_kernel_values_that_only_float64_can_hold_are_computed_in_float64(estimator, kernel):
+    X = (np.finfo(np.float32).max * np.random.default_rng(0).uniform(size=(10, 2))).astype(np.float32)
+    y, options = np.arange(10) % 2, {"kernel": kernel, "gamma": 1.0, "max_iter": 100}
+    one, other = (estimator(**options).fit(rows, y) for rows in (X, X.astype(np.float64)))
+    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+    assert np.isfinite(one.dual_coef_).all()

@@ -119,7 +119,17 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
         restore(self, vars(fitted) | self._unfitted())
 
 
-FITTED_ONLINE = ("_learner", "_targets", "_columns", "_draw", "_is_psd", "_certified", "_scorer", "_built_with")
+FITTED_ONLINE = (
+    "_learner",
+    "_targets",
+    "_columns",
+    "_draw",
+    "_is_psd",
+    "_certified",
+    "_scorer",
+    "_built_with",
+    "_width",
+)
 FITTED_SVM = ("_high", "_sparse", "_on_objects")
 
 

@@ -24,7 +24,6 @@ from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.projecting import ProjectingLearner
-from onkel.models.columns import Columns
 
 __all__ = ["BudgetPerceptron", "Forgetron", "Projectron"]
 
@@ -128,7 +127,7 @@ class Forgetron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
                 "Use kernel.normalized(), such as Polynomial(degree=3).normalized(), or RBF."
             )
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         policy = self.POLICIES[self.variant](self.budget)
         return BudgetedLearner(kernel, n_outputs, rules.perceptron, policy)
 
@@ -235,7 +234,7 @@ class BudgetPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         check_budget(self.budget, self._name)
         check_one_of(self.forget, "forget", self.POLICIES, self._name)
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         policy = self.POLICIES[self.forget](self.budget)
         return BudgetedLearner(kernel, n_outputs, rules.perceptron, policy, seed=seed_of(self.random_state))
 
@@ -329,7 +328,7 @@ class Projectron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         check_budget(self.budget, self._name, none=True)
         check_number(self.eta, "eta", self._name, at_least=0.0)
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> ProjectingLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> ProjectingLearner:
         eta, aggressive = float(self.eta), bool(self.aggressive)
         return ProjectingLearner(kernel, n_outputs, eta=eta, budget=self.budget, aggressive=aggressive)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import KindError, ValuesError
-from onkel.estimators.one_example import brings_features, one_row
+from onkel.estimators.one_example import brings_features, by_name, one_row
 from onkel.estimators.online import LINEAR, OnlineEstimator
 from onkel.estimators.shared_docs import shared_docs
 
@@ -67,7 +67,7 @@ def learn_one_number(self: Online, x: Any, y: Any = None) -> Online:
     if not self._built_with.checked:
         self._built_with.refuse_changed(self)
     with self._lock:
-        learner, kernel = self._learner, self._learner.kernel or LINEAR
+        learner, kernel, x = self._learner, self._learner.kernel or LINEAR, by_name(x, self._columns)
         if brings_features(x, self._columns):
             self._learn_one_more(x, np.array([y], dtype=np.float64))
             return self

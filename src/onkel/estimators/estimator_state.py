@@ -21,9 +21,11 @@ from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.theorems import Certificate
 from onkel.errors import KindError
+from onkel.estimators.examples import attributes_of
 from onkel.estimators.fitted import Certified, ScorerCache
 from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.targets import Labels
+from onkel.estimators.vocabulary import Vocabulary, tidy_up
 from onkel.kernels import Kernel
 from onkel.kernels.custom import Custom
 from onkel.models.columns import Columns
@@ -105,7 +107,7 @@ def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> S
     for key in ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"):
         if hasattr(estimator, key):
             settings[key.strip("_")] = getattr(estimator, key)
-    settings["names_were_given"] = hasattr(estimator, "feature_names_in_")
+    tidy_up(estimator)
     settings["built_with"] = params_settings(estimator._built_with.params, estimator._name)
     if estimator._certified is not None:
         about, certificate = estimator._certified
@@ -113,7 +115,7 @@ def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> S
     state = State(f"estimator/{estimator._name}", VERSION, settings)
     parts = {"targets": estimator._targets, "columns": estimator._columns, "learner": estimator._learner}
     for key, part in parts.items():
-        state = state.with_part(key, part.state())  # type: ignore[attr-defined]
+        state = state.with_part(key, part.state())
     return state
 
 
@@ -124,7 +126,8 @@ def online_from_state(cls: type[Online], state: State) -> Online:
     if "learner" not in state.settings:
         return estimator
     learner, targets = from_state(state.part("learner")), from_state(state.part("targets"))
-    columns = Columns.from_state(state.part("columns"))
+    columns = from_state(state.part("columns"))
+    assert isinstance(columns, Columns | Vocabulary)
     new: dict[str, Any] = {"_learner": learner, "_targets": targets, "_columns": columns, "_certified": None}
     new["_scorer"], new["_lock"] = ScorerCache(), Lock()
     new["_built_with"] = BuiltWith(params_from_settings(state.settings["built_with"]))  # type: ignore[arg-type]
@@ -133,10 +136,7 @@ def online_from_state(cls: type[Online], state: State) -> Online:
             new[key] = state.settings[key.strip("_")]
     if isinstance(targets, Labels):
         new["classes_"] = targets.classes
-    if columns.n_features is not None:
-        new["n_features_in_"] = columns.n_features
-    if state.setting("names_were_given", bool):
-        new["feature_names_in_"] = np.array(columns.names, dtype=object)
+    new |= attributes_of(columns)
     if learner.kernel is not None:  # type: ignore[attr-defined]
         new["kernel_"] = learner.kernel  # type: ignore[attr-defined]
     certificate = state.settings.get("certificate")

@@ -12,6 +12,7 @@ from onkel.estimators.fitted import ScorerCache
 from onkel.estimators.input import Checked, sample_weights
 from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.targets import Labels, Targets, class_weights
+from onkel.estimators.vocabulary import Vocabulary
 from onkel.gram import check_gram
 from onkel.kernels import Precomputed
 from onkel.kernels.rows import GramRows, Rows
@@ -20,7 +21,7 @@ from onkel.models.columns import Columns
 if TYPE_CHECKING:
     from onkel.estimators.online import OnlineEstimator
 
-__all__ = ["Examples", "examples_of", "first_attributes"]
+__all__ = ["Examples", "attributes_of", "examples_of", "first_attributes"]
 
 
 class Examples(NamedTuple):
@@ -64,17 +65,16 @@ def examples_of(
     return Examples(rows, y, weights, first_id + present, first_id + n)
 
 
-def first_attributes(estimator: OnlineEstimator, columns: Columns, rows: Rows, targets: Targets) -> dict[str, Any]:
+def first_attributes(
+    estimator: OnlineEstimator, columns: Columns | Vocabulary, rows: Rows, targets: Targets
+) -> dict[str, Any]:
     """The attributes that the first data of a fit or a stream decide."""
     new: dict[str, Any] = {"_targets": targets, "_columns": columns, "_certified": None}
     new["_scorer"], new["_built_with"] = ScorerCache(), BuiltWith.of(estimator)
     new["_lock"] = estimator.__dict__.setdefault("_lock", Lock())
     if isinstance(targets, Labels):
         new["classes_"] = targets.classes
-    if columns.n_features is not None:
-        new["n_features_in_"] = columns.n_features
-    if columns.names is not None and not columns.open:
-        new["feature_names_in_"] = np.array(columns.names, dtype=object)
+    new |= attributes_of(columns)
     if hasattr(estimator, "kernel"):
         new |= estimator._resolved_kernel(rows)
         kernel = new["kernel_"]
@@ -85,3 +85,11 @@ def first_attributes(estimator: OnlineEstimator, columns: Columns, rows: Rows, t
                 new["_is_psd"] = examined
         estimator._check_examples(kernel, rows)
     return new
+
+
+def attributes_of(columns: Columns | Vocabulary) -> dict[str, Any]:
+    """The attributes that tell the number and the names of the features; those of a vocabulary are told by itself."""
+    if isinstance(columns, Vocabulary):
+        return {"_width": columns.n_features}
+    new: dict[str, Any] = {} if columns.n_features is None else {"n_features_in_": columns.n_features}
+    return new if columns.names is None else new | {"feature_names_in_": columns.names_array()}

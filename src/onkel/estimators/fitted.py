@@ -19,6 +19,7 @@ from onkel._core.transaction import assign
 from onkel.bounds.certificates import certify_budgeted_fit
 from onkel.bounds.theorems import Certificate, Theorem, uncertified
 from onkel.estimators.targets import Targets
+from onkel.estimators.vocabulary import Vocabulary, tidy_up
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
@@ -64,6 +65,7 @@ class ScorerCache:
         self.learner: object = None
         self.made_from: tuple[object, ...] = ()
         self.scorer: Scorer | None = None
+        self.shown: tuple[Scorer, Scorer, Columns] | None = None  # the scorer, and what `_shown` makes of it
 
     def __reduce__(self) -> tuple[type[ScorerCache], tuple[()]]:
         return ScorerCache, ()
@@ -106,7 +108,7 @@ def in_class_order(scorer: Scorer, targets: Targets) -> Scorer:
     return dataclasses.replace(scorer, output=np.argsort(order)[scorer.output], start=scorer.start[order])
 
 
-def _no_rows(kernel: Kernel, columns: Columns) -> Rows:
+def _no_rows(kernel: Kernel, columns: Columns | Vocabulary) -> Rows:
     """Rows of the kind that the kernel takes, of which there are none."""
     if kernel.takes == "gram":
         return GramRows(None, np.empty(0, dtype=np.intp), None)
@@ -118,14 +120,37 @@ def _no_rows(kernel: Kernel, columns: Columns) -> Rows:
 @reading
 def model(self: OnlineEstimator) -> ScoreModel:
     """What has been learned, as a frozen model that predicts by itself and does not change when learning goes on."""
-    return ScoreModel(scorer_of(self), self._decision(), self._columns)
+    scorer, columns = _shown(self)
+    return ScoreModel(scorer, self._decision(), columns)
+
+
+def _shown(estimator: OnlineEstimator) -> tuple[Scorer, Columns]:
+    """What predicts, and its columns: of sparse dicts, the features that it holds, without the free columns between."""
+    scorer, vocabulary, cache = scorer_of(estimator), estimator._columns, estimator._scorer
+    if not isinstance(vocabulary, Vocabulary):
+        return scorer, vocabulary
+    tidy_up(estimator)
+    shown = cache.shown
+    if shown is None or shown[0] is not scorer:
+        columns, places = vocabulary.columns()
+        shown = cache.shown = (scorer, _with_columns(scorer, places), columns)
+    return shown[1:]
+
+
+def _with_columns(scorer: Scorer, places: NDArray[np.int64]) -> Scorer:
+    """The scorer on some of the features, those that it depends on."""
+    if isinstance(scorer, LinearModel):
+        return dataclasses.replace(scorer, coef=np.ascontiguousarray(scorer.coef[:, places]))
+    assert isinstance(scorer, Expansion | Vote)
+    assert isinstance(scorer.support, VectorRows)
+    return dataclasses.replace(scorer, support=scorer.support.with_columns(places))
 
 
 # ---------------------------------------------------------------- support vectors and coefficients
 
 
 def _expansion(estimator: OnlineEstimator) -> Expansion:
-    scorer = scorer_of(estimator)
+    scorer = _shown(estimator)[0]
     if isinstance(scorer, Vote):
         raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
     if not isinstance(scorer, Expansion):
@@ -134,7 +159,7 @@ def _expansion(estimator: OnlineEstimator) -> Expansion:
 
 
 def _support_model(estimator: OnlineEstimator) -> Expansion | Vote:
-    scorer = scorer_of(estimator)
+    scorer = _shown(estimator)[0]
     return scorer if isinstance(scorer, Vote) else _expansion(estimator)
 
 
@@ -159,7 +184,7 @@ def dual_coef(self: OnlineEstimator) -> Floats:
 @reading
 def intercept(self: OnlineEstimator) -> Floats:
     """The intercept b of each output, shape (outputs,)."""
-    scorer = scorer_of(self)
+    scorer = _shown(self)[0]
     return (scorer if isinstance(scorer, LinearModel) else _expansion(self)).intercept.copy()
 
 

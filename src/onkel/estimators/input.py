@@ -18,11 +18,12 @@ from sklearn.utils.validation import validate_data
 from onkel.checks import check_sample_weight
 from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimators.targets import check_numbers
+from onkel.estimators.vocabulary import Vocabulary, first_columns
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.precision import in_range
-from onkel.kernels.rows import Rows
+from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.models.columns import Columns
+from onkel.models.columns import Columns, dicts_of
 
 __all__ = ["Checked", "are_labels", "first_data", "more_data", "rows_to_predict", "sample_weights"]
 
@@ -37,14 +38,18 @@ class Checked(NamedTuple):
 
     rows: Rows
     y: Any
-    columns: Columns
+    columns: Columns | Vocabulary
 
 
 def first_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets: TargetKind) -> Checked:
     """Checks the first data of a fit, which define the columns; `kernel` says what kind of data it takes."""
     if kernel.takes == "objects":
         rows = prepare(kernel, X)
-        return Checked(rows, _targets_of_objects(estimator, y, len(rows), targets), Columns(None))
+        return Checked(rows, targets_of_objects(estimator, y, len(rows), targets), Columns(None))
+    examples = dicts_of(X, frames=False) if kernel.takes in ("vectors", "anything") else None
+    if examples is not None:
+        rows, columns = _first_dicts(type(estimator).__name__, kernel, examples)
+        return Checked(rows, targets_of_objects(estimator, y, len(rows), targets), columns)
     stand_in = object.__new__(type(estimator))  # gets the attributes that validate_data sets
     vars(stand_in).update(estimator.get_params(deep=False))
     X, y = _validated(stand_in, kernel, X, y, targets, reset=True)
@@ -53,10 +58,26 @@ def first_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets
     return Checked(rows, y, Columns(stand_in.n_features_in_, None if names is None else tuple(names), rows.dtype))
 
 
+def _first_dicts(name: str, kernel: Kernel, examples: list[dict[Any, Any]]) -> tuple[Rows, Columns | Vocabulary]:
+    """The rows of the first dicts, and their columns."""
+    columns = first_columns(examples, np.dtype(np.float64))
+    if not columns.n_features:
+        raise ShapeError(f"{name}: the first dicts must have a feature; got {examples[0]!r}.")
+    if isinstance(columns, Vocabulary):
+        rows = columns.rows(examples, columns.n_features, name)
+        kernel.check_rows(rows, "X")
+        return rows, columns
+    return prepare(kernel, columns.matrix(examples, name)), columns
+
+
 def more_data(
-    estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any, y: Any, targets: TargetKind
+    estimator: BaseEstimator, kernel: Kernel, columns: Columns | Vocabulary, X: Any, y: Any, targets: TargetKind
 ) -> Checked:
-    """Checks further data for a fitted estimator, which must have its columns; they get the dtype of the first."""
+    """Checks further data for a fitted estimator, which must have its columns; they get the dtype of the first.
+
+    Dicts, and data frames for an estimator that learns from dicts, are returned as a list of dicts (`ObjectRows`): what
+    features they have shows when they are learned from.
+    """
     name = type(estimator).__name__
     if kernel.takes == "gram":
         raise KindError(
@@ -65,7 +86,14 @@ def more_data(
         )
     if kernel.takes == "objects":
         rows = prepare(kernel, X)
-        return Checked(rows, _targets_of_objects(estimator, y, len(rows), targets), columns)
+        return Checked(rows, targets_of_objects(estimator, y, len(rows), targets), columns)
+    examples = dicts_of(X, frames=columns.open)
+    if examples is not None:
+        objects = np.empty(len(examples), dtype=object)
+        objects[:] = examples
+        return Checked(ObjectRows(objects), targets_of_objects(estimator, y, len(objects), targets), columns)
+    if isinstance(columns, Vocabulary):
+        columns.refuse(X, name)
     plain = _is_plain(estimator, kernel, columns, X)
     if not (plain and (targets == "none" or _is_plain_target(y, X.shape[0], targets))):
         X, y = _validated(estimator, kernel, X, y, targets, reset=False)
@@ -76,7 +104,10 @@ def more_data(
 
 def rows_to_predict(estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any) -> Rows:
     """Checks data to predict; they get the dtype of the first data."""
-    if kernel.takes != "objects" and not _is_plain(estimator, kernel, columns, X):
+    examples = dicts_of(X, frames=columns.open) if kernel.takes == "vectors" else None
+    if examples is not None:
+        X = columns.matrix(examples, type(estimator).__name__)
+    elif kernel.takes != "objects" and not _is_plain(estimator, kernel, columns, X):
         sparse = "csr" if kernel.takes == "vectors" else False
         X = validate_data(estimator, X, reset=False, accept_sparse=sparse, dtype=FLOATS)
     rows = prepare(kernel, X)
@@ -106,7 +137,7 @@ def _validated(
     return X, check_numbers(y, type(estimator).__name__) if targets == "numbers" else y
 
 
-def _targets_of_objects(estimator: BaseEstimator, y: Any, n: int, targets: TargetKind) -> NDArray | None:
+def targets_of_objects(estimator: BaseEstimator, y: Any, n: int, targets: TargetKind) -> NDArray | None:
     """y for n objects, which scikit-learn does not check."""
     if targets == "none":
         return None
@@ -117,7 +148,7 @@ def _targets_of_objects(estimator: BaseEstimator, y: Any, n: int, targets: Targe
     return found
 
 
-def _is_plain(estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any) -> bool:
+def _is_plain(estimator: BaseEstimator, kernel: Kernel, columns: Columns | Vocabulary, X: Any) -> bool:
     """Whether X is an array or a CSR matrix that `validate_data` would return unchanged."""
     sparse = type(X) in CSR and kernel.takes == "vectors"
     return (

@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 
 from onkel._core.transaction import assign, restore
 from onkel.estimators.fitted import ScorerCache
+from onkel.estimators.one_example import named_columns, with_features_of
 from onkel.estimators.targets import Labels
-from onkel.kernels.rows import Rows
+from onkel.estimators.vocabulary import Vocabulary, become_sparse, is_sparse, rows_to_learn, tidy_up
+from onkel.kernels.rows import ObjectRows, Rows
+from onkel.kernels.vectors import VectorRows
 from onkel.learners.learner import learn_in_parts
 from onkel.models.columns import Columns
 
@@ -58,7 +61,10 @@ def undo_if_refused(estimator: OnlineEstimator) -> Iterator[None]:
 def learn_examples(
     self: OnlineEstimator, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray[np.int64]
 ) -> None:
-    """Learns from examples; a class of which there was none yet begins with its first one."""
+    """Learns from examples; a class of which there was none yet begins with its first one. Rows may be dicts."""
+    if isinstance(rows, ObjectRows) and (self._learner.kernel is None or self._learner.kernel.takes == "vectors"):
+        _learn_dicts(self, rows.objects.tolist(), y, weights, row_ids)
+        return
     targets, n_seen, start = self._targets, self._learner.n_seen, 0
     firsts = targets.first_examples(y, n_seen, self._name)
     if isinstance(targets, Labels) and targets.fixed:  # no output changes
@@ -78,13 +84,67 @@ def learn_examples(
         start = first + 1
 
 
+def _learn_dicts(
+    self: OnlineEstimator,
+    examples: list[dict[Any, Any]],
+    y: NDArray,
+    weights: NDArray[np.float64],
+    row_ids: NDArray[np.int64],
+) -> None:
+    """Learns from dicts: as CSR rows if they are sparse, else as dense rows, whose features come with their example."""
+    with self._lock:
+        columns = self._columns
+        if not isinstance(columns, Vocabulary):
+            known = {*named_columns(columns, self._name)}
+            if columns.open and is_sparse(len(known.union(*examples)), examples):
+                become_sparse(self)
+    if isinstance(self._columns, Vocabulary):
+        with self._lock:
+            rows = rows_to_learn(self, examples)
+        learn_examples(self, _checked(self, rows), y, weights, row_ids)
+        with self._lock:
+            tidy_up(self)
+            self._learner.scores(rows[-1:])  # packs what is kept, for the next example
+        return
+    start = 0
+    for stop in [*_that_bring_features(examples, known), len(examples)]:
+        if start < stop:
+            same = slice(start, stop)
+            rows = _checked(self, VectorRows(self._columns.matrix(examples[same], self._name)))
+            learn_examples(self, rows, y[same], weights[same], row_ids[same])
+        if stop < len(examples):
+            one = slice(stop, stop + 1)
+            with self._lock:
+                columns = with_features_of(examples[stop], self._columns, self._name)
+                row = _checked(self, VectorRows(columns.matrix(examples[one], self._name)))
+                learn_change(self, row, y[one], weights[one], row_ids[one], columns)
+        start = stop + 1
+
+
+def _checked(estimator: OnlineEstimator, rows: VectorRows) -> VectorRows:
+    """The rows, if the estimator can learn from them."""
+    kernel = estimator._learner.kernel
+    if kernel is not None:
+        kernel.check_rows(rows, "X")
+        estimator._check_examples(kernel, rows)
+    return rows
+
+
+def _that_bring_features(examples: list[dict[Any, Any]], known: set[Any]) -> Iterator[int]:
+    """The positions of the dicts with features that neither are known nor are in the dicts before."""
+    for i, x in enumerate(examples):
+        if not x.keys() <= known:
+            known.update(x)
+            yield i
+
+
 def learn_change(
     estimator: OnlineEstimator,
     row: Rows,
     y: NDArray,
     weight: NDArray[np.float64],
     row_id: NDArray[np.int64],
-    columns: Columns,
+    columns: Columns | Vocabulary,
 ) -> None:
     """Learns from an example that brings a class or, with other columns than now, features.
 
@@ -94,11 +154,10 @@ def learn_change(
     new: dict[str, Any] = {}
     learner = estimator._learner.copy()
     if columns is not estimator._columns:
+        assert isinstance(columns, Columns)
         assert columns.n_features is not None
         learner.add_features(columns.n_features)
-        new |= {"_columns": columns, "n_features_in_": columns.n_features}
-        if hasattr(estimator, "feature_names_in_"):
-            new["feature_names_in_"] = np.array(columns.names, dtype=object)
+        new |= {"_columns": columns, "n_features_in_": columns.n_features, "feature_names_in_": columns.names_array()}
     targets = estimator._targets
     if targets.first_examples(y, learner.n_seen, estimator._name):
         targets = targets.with_examples(y, [0], learner.n_seen)

@@ -31,7 +31,6 @@ from onkel.learners import rules
 from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.policies import ForgetOldest, Grow
 from onkel.learners.rules import Regularised, Rule
-from onkel.models.columns import Columns
 from onkel.models.decision import Outlier
 
 __all__ = ["NormaClassifier", "NormaOneClass", "NormaRegressor"]
@@ -161,7 +160,7 @@ class NormaClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         _check_norma(self)
         check_number(self.rho, "rho", self._name)
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         intercept = bool(self.fit_intercept)
         return _norma_learner(self, kernel, n_outputs, rules.soft_margin, self.rho, intercept=intercept)
 
@@ -298,7 +297,7 @@ class NormaRegressor(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
                 f"loss={self.loss!r}. Use nu=None."
             )
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         intercept, step = bool(self.fit_intercept), self.LOSSES[self.loss]
         return _norma_learner(self, kernel, n_outputs, step, self.epsilon, intercept=intercept)
 
@@ -416,7 +415,7 @@ class NormaOneClass(OutlierMixin, OnlineEstimator):  # type: ignore[misc]
         """
         return super().fit(X, y, sample_weight)
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         return _norma_learner(self, kernel, n_outputs, rules.novelty, 0.0, intercept=False)
 
     @property

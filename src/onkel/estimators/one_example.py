@@ -16,31 +16,38 @@ import numpy as np
 
 from onkel._core import _native
 from onkel.errors import KindError, ShapeError, ValuesError
+from onkel.estimators.vocabulary import Vocabulary
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.models.columns import Columns
+from onkel.models.columns import Columns, dict_of
 
-__all__ = ["as_batch", "brings_features", "named_columns", "one_row", "with_features_of"]
+__all__ = ["as_batch", "brings_features", "by_name", "named_columns", "one_row", "with_features_of"]
 
 
-def as_batch(x: Any, kernel: Kernel, name: str) -> Any:
-    """One example as a batch of one row; the features of a dict become columns in their order."""
+def as_batch(x: Any, kernel: Kernel) -> Any:
+    """One example as a batch of one."""
     if kernel.takes == "objects":
         return [x]
     if isinstance(x, dict):
-        x = Columns(len(x), tuple(x)).vector(x, name)
+        return [x]
     if hasattr(x, "toarray"):
         return x if x.ndim == 2 else x.reshape(1, -1)
     array = np.asarray(x)
     return array[None, :] if array.ndim == 1 else array
 
 
-def one_row(x: Any, kernel: Kernel, columns: Columns, name: str) -> Rows:
-    """One checked example, for an estimator with these columns; features of a dict that have no column are ignored."""
+def one_row(x: Any, kernel: Kernel, columns: Columns | Vocabulary, name: str, width: int | None = None) -> Rows:
+    """One checked example, for an estimator with these columns; features of a dict that have no column are ignored.
+
+    `width` is the number of columns that the learner knows, if they are those of a vocabulary.
+    """
+    if isinstance(columns, Vocabulary):
+        return columns.row(by_name(x, columns), width or columns.n_features, name)
     if type(x) is not np.ndarray:
         if kernel.takes != "vectors" or hasattr(x, "toarray"):
             return _checked_row(x, kernel, columns, name)
+        x = by_name(x, columns)
         if isinstance(x, dict):
             named_columns(columns, name)
             x = columns.vector(x, name)
@@ -60,8 +67,15 @@ def one_row(x: Any, kernel: Kernel, columns: Columns, name: str) -> Rows:
     return rows
 
 
-def brings_features(x: Any, columns: Columns) -> bool:
-    """Whether x is a dict with features that have no column yet."""
+def by_name(x: Any, columns: Columns | Vocabulary) -> Any:
+    """A Series as a dict {feature: value}, if the columns have names; anything else as it is."""
+    return x if columns.names is None and not columns.open else dict_of(x)
+
+
+def brings_features(x: Any, columns: Columns | Vocabulary) -> bool:
+    """Whether x is a dict, or a Series, that may have features without a column; all columns of sparse dicts may go."""
+    if isinstance(columns, Vocabulary):
+        return True
     return isinstance(x, dict) and columns.names is not None and not x.keys() <= columns.places.keys()
 
 
@@ -88,7 +102,7 @@ def named_columns(columns: Columns, name: str) -> dict[Any, int]:
 
 def _checked_row(x: Any, kernel: Kernel, columns: Columns, name: str) -> Rows:
     """One CSR row or object, checked by the slower checks of whole data sets."""
-    rows = prepare(kernel, as_batch(x, kernel, name))
+    rows = prepare(kernel, as_batch(x, kernel))
     if isinstance(rows, VectorRows):
         d = columns.n_features
         if (len(rows), rows.n_features) != (1, d):

@@ -11,7 +11,6 @@ A subclass makes the learner and says what y means (`TARGETS`); everything else 
 
 from __future__ import annotations
 
-import dataclasses
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -31,16 +30,17 @@ from onkel.estimators.base import Estimator, warn_of_conflicts
 from onkel.estimators.examples import Examples, examples_of, first_attributes
 from onkel.estimators.input import are_labels, first_data, more_data, rows_to_predict
 from onkel.estimators.learning import learn_change, learn_examples, undo_if_refused
-from onkel.estimators.one_example import as_batch, brings_features, one_row, with_features_of
+from onkel.estimators.one_example import as_batch, brings_features, by_name, one_row
 from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.progress import progress_bar
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, Targets, check_labels, class_weights
+from onkel.estimators.vocabulary import SHOWN, Vocabulary, tidy_up
 from onkel.kernels import Kernel, Linear
-from onkel.kernels.rows import Rows
+from onkel.kernels.rows import ObjectRows, Rows
 from onkel.learners.epochs import Epochs, StreamedEpochs, run_epochs
 from onkel.learners.learner import Learner
-from onkel.models.columns import Columns
+from onkel.models.columns import Columns, dict_of
 from onkel.models.decision import Decision
 from onkel.models.model import ScoreModel
 from onkel.models.scorer import Scorer
@@ -66,7 +66,8 @@ class OnlineEstimator(Estimator):
 
     _learner: Learner
     _targets: Targets
-    _columns: Columns
+    _columns: Columns | Vocabulary
+    _width: int  # the number of columns of a vocabulary that the learner knows
     _scorer: fitted.ScorerCache
     _lock: Lock  # whoever learns or reads takes it; learning leaves it between two parts
     _built_with: BuiltWith
@@ -79,7 +80,7 @@ class OnlineEstimator(Estimator):
     # ---------------------------------------------------------------- for subclasses to define
 
     @abstractmethod
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> Learner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> Learner:
         """A new learner."""
 
     def _new_epochs(self, learner: Learner, examples: Examples, targets: Targets) -> Epochs | None:
@@ -139,6 +140,7 @@ class OnlineEstimator(Estimator):
                     assign(self, **new)
                 else:
                     restore(self, self._unfitted() | new | {"_draw": random.uniform()})
+                tidy_up(self)
             if not go_on:
                 self._after_fit(run, examples, interrupted is not None)
             if interrupted is None:
@@ -153,7 +155,7 @@ class OnlineEstimator(Estimator):
     def _begin_fit(self, new: dict[str, Any], examples: Examples) -> Epochs:
         """The epochs of a new fit, whose attributes are `new`."""
         targets: Targets = new["_targets"]
-        learner = self._new_learner(new.get("kernel_", LINEAR), new["_columns"], targets.n_outputs)
+        learner = self._new_learner(new.get("kernel_", LINEAR), new["_columns"].n_features, targets.n_outputs)
         faster = self._new_epochs(learner, examples, targets)
         if faster is not None:
             return faster
@@ -200,21 +202,20 @@ class OnlineEstimator(Estimator):
         """
         return self._learn_chunk(X, y, classes, sample_weight)
 
-    def _learn_chunk(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, names: tuple[Any, ...] | None = None
-    ) -> Self:
-        """Learns from a chunk; `names` are those of the features, if the first example of a stream is a dict."""
+    def _learn_chunk(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learns from a chunk."""
         with undo_if_refused(self):
             self._check_params()
             if hasattr(self, "_learner"):
                 self._check_classes(classes)
                 examples = self._more_examples(X, y, sample_weight, balanced=False)
             else:
-                examples = self._begin_stream(X, y, classes, sample_weight, names)
+                examples = self._begin_stream(X, y, classes, sample_weight)
             if len(examples.rows):
                 self._learn(*examples.learned)
             with self._lock:
                 self._learner.skip_to(examples.next_row_id)
+                tidy_up(self)
         return self
 
     def _check_classes(self, classes: Any) -> None:
@@ -222,17 +223,12 @@ class OnlineEstimator(Estimator):
             known = self.classes_.tolist()
             raise InputError(f"{self._name}: classes must be those of the first call, {known}; got {list(classes)}.")
 
-    def _begin_stream(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, names: tuple[Any, ...] | None
-    ) -> Examples:
+    def _begin_stream(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
         """Makes the learner of a new stream, and returns its first examples."""
         kernel = self._named_kernel()
         if kernel.takes == "gram":
             more_data(self, kernel, Columns(None), X, y, self.TARGETS.kind)  # refuses it
         checked = first_data(self, kernel, X, y, self.TARGETS.kind)
-        if names is not None:
-            columns = dataclasses.replace(checked.columns, names=names, open=True)
-            checked = checked._replace(columns=columns)
         if self.TARGETS is not Labels:
             targets: Targets = self.TARGETS()
         else:
@@ -240,7 +236,7 @@ class OnlineEstimator(Estimator):
             targets = self._known_classes(classes)
         examples = examples_of(self, checked, sample_weight, 0, targets, balanced=False)
         new = first_attributes(self, checked.columns, checked.rows, targets)
-        learner = self._new_learner(new.get("kernel_", LINEAR), checked.columns, targets.n_outputs)
+        learner = self._new_learner(new.get("kernel_", LINEAR), checked.columns.n_features, targets.n_outputs)
         draw = check_random_state(self.random_state).uniform()
         new |= {"_learner": learner, "_draw": draw, "n_iter_": 1, "converged_": False}
         restore(self, self._unfitted() | new)
@@ -273,8 +269,9 @@ class OnlineEstimator(Estimator):
             self._built_with.refuse_changed(self)
         with self._lock:
             learner, columns = self._learner, self._columns
-            kernel = learner.kernel or LINEAR
-            if self.class_weight is None and self._knows(label, learner.n_seen) and not brings_features(x, columns):
+            kernel, x = learner.kernel or LINEAR, by_name(x, columns)
+            known = self._knows(label, learner.n_seen)
+            if self.class_weight is None and known and not brings_features(x, columns):
                 row = one_row(x, kernel, columns, self._name)
                 self._check_examples(kernel, row)
                 target = self._targets.target(label)  # type: ignore[attr-defined]
@@ -282,14 +279,14 @@ class OnlineEstimator(Estimator):
             else:
                 self._refuse_many(label)
                 labels = np.asarray([y])
-                check_classification_targets(labels)
+                if not known:
+                    check_classification_targets(labels)
                 self._learn_one_more(x, labels)
         return self
 
     def _learn_first(self, x: Any, y: Any) -> Self:
         """Learns from the first example of a stream; a dict defines the columns."""
-        names = tuple(x) if isinstance(x, dict) else None
-        return self._learn_chunk(as_batch(x, self._named_kernel(), self._name), y, names=names)
+        return self._learn_chunk(as_batch(dict_of(x), self._named_kernel()), y)
 
     def _learn_one_more(self, x: Any, y: NDArray) -> None:
         """Learns from an example that may bring a class or features, or has a class weight; y (1,)."""
@@ -301,13 +298,18 @@ class OnlineEstimator(Estimator):
         weights, class_weight = np.ones(1), getattr(self, "class_weight", None)
         if class_weight is not None:
             weights = class_weights(class_weight, y, weights > 0, self._name, targets, balanced=False)
+        row_id = self._learner.next_row_id
         if isinstance(x, dict) and kernel.takes == "vectors":
-            columns = with_features_of(x, columns, self._name)
-        row, row_id = one_row(x, kernel, columns, self._name), self._learner.next_row_id
-        self._check_examples(kernel, row)
+            row: Rows = ObjectRows(np.array([x]))
+        else:
+            row = one_row(x, kernel, columns, self._name)
+            self._check_examples(kernel, row)
         if weights[0] == 0:
             self._learner.skip_to(row_id + 1)
-        elif brings_class or columns is not self._columns:
+        elif isinstance(row, ObjectRows):
+            with undo_if_refused(self):
+                self._learn(row, y, weights, np.array([row_id]))
+        elif brings_class:
             learn_change(self, row, y, weights, np.array([row_id]), columns)
         elif weights[0] == 1:
             self._learner.learn_one(row, self._targets.encode(y), row_id)
@@ -354,8 +356,8 @@ class OnlineEstimator(Estimator):
         with self._lock:
             if self._knows_no_class():
                 return None
-            scores = self._scores_one(one_row(x, self._learner.kernel or LINEAR, self._columns, self._name))
-            return self._decide_one(scores)
+            row = one_row(x, self._learner.kernel or LINEAR, self._columns, self._name, self.__dict__.get("_width"))
+            return self._decide_one(self._scores_one(row))
 
     def _knows_no_class(self) -> bool:
         return isinstance(self._targets, Labels) and not self._targets.found
@@ -396,6 +398,13 @@ class OnlineEstimator(Estimator):
 
     snapshot, resume = estimator_state.snapshot, estimator_state.resume
     state = estimator_state.online_state
+
+    def __getattr__(self, name: str) -> Any:
+        """The number and names of the features of sparse dicts, which change; other attributes do not exist."""
+        if name in SHOWN and isinstance(self.__dict__.get("_columns"), Vocabulary):
+            columns = fitted.model(self).columns
+            return columns.n_features if name == "n_features_in_" else columns.names_array()
+        return object.__getattribute__(self, name)  # raises its own AttributeError
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle or a copy holds: the learner at one moment, also if another thread is learning."""

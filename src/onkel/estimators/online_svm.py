@@ -19,7 +19,6 @@ from onkel.estimators.parameters import bytes_of
 from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels import Kernel
 from onkel.learners.lasvm import LasvmLearner
-from onkel.models.columns import Columns
 
 __all__ = ["OnlineSVC"]
 
@@ -117,7 +116,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         for name in ("C", "tol", "cache_size"):
             check_number(getattr(self, name), name, self._name, above=0.0)
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> LasvmLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> LasvmLearner:
         limit = bytes_of(self.cache_size)
         return LasvmLearner(kernel, n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
 

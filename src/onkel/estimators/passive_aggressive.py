@@ -17,7 +17,6 @@ from onkel.kernels import Kernel
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.rules import Rule
-from onkel.models.columns import Columns
 
 __all__ = ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
 
@@ -119,7 +118,7 @@ class PassiveAggressiveClassifier(ClassifierMixin, OnlineEstimator):  # type: ig
         check_number(self.C, "C", self._name, above=0.0)
         check_one_of(self.variant, "variant", self.RULES, self._name)
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         return BudgetedLearner(kernel, n_outputs, _rule(self), _replacing(self.budget))
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
@@ -224,7 +223,7 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineEstimator):  # type: igno
         check_number(self.epsilon, "epsilon", self._name, at_least=0.0)
         check_one_of(self.variant, "variant", self.RULES, self._name)
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> BudgetedLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         return BudgetedLearner(kernel, n_outputs, _rule(self), _replacing(self.budget))
 
 

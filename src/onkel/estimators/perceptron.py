@@ -32,7 +32,6 @@ from onkel.learners.kernel_perceptron import HYPOTHESES, Hypothesis, KernelPerce
 from onkel.learners.kernel_perceptron_epochs import KeptScoreEpochs
 from onkel.learners.learner import Learner
 from onkel.learners.linear_perceptron import LinearPerceptronLearner
-from onkel.models.columns import Columns
 from onkel.models.linear import LinearModel
 from onkel.models.scorer import Scorer
 
@@ -148,7 +147,7 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         check_number(self.cache_size, "cache_size", self._name, at_least=0.0)
         check_one_of(self.hypothesis, "hypothesis", HYPOTHESES, self._name)
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> KernelPerceptronLearner:
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> KernelPerceptronLearner:
         return KernelPerceptronLearner(kernel, n_outputs, float(bool(self.fit_intercept)))
 
     def _new_epochs(self, learner: Learner, examples: Examples, targets: Targets) -> KeptScoreEpochs:
@@ -299,11 +298,9 @@ class Perceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         if self.hypothesis not in ("last", "averaged"):
             raise ParameterError(f"{self._name}: hypothesis must be last or averaged; got {self.hypothesis!r}.")
 
-    def _new_learner(self, kernel: Kernel, columns: Columns, n_outputs: int) -> LinearPerceptronLearner:
-        assert columns.n_features is not None
-        return LinearPerceptronLearner(
-            columns.n_features, n_outputs, float(self.learning_rate), bool(self.fit_intercept)
-        )
+    def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> LinearPerceptronLearner:
+        assert n_features is not None
+        return LinearPerceptronLearner(n_features, n_outputs, float(self.learning_rate), bool(self.fit_intercept))
 
     # ---------------------------------------------------------------- what was learned
 
@@ -324,6 +321,6 @@ class Perceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     @reading
     def coef_(self) -> NDArray[np.float64]:
         """The weight vector of each output of the hypothesis, shape (outputs, features)."""
-        scorer = scorer_of(self)
+        scorer = self.model_.scorer
         assert isinstance(scorer, LinearModel)
         return scorer.coef.copy()

@@ -26,10 +26,12 @@ from onkel.estimators.base import Estimator
 from onkel.estimators.input import first_data, rows_to_predict
 from onkel.estimators.parameters import bytes_of
 from onkel.estimators.progress import progress_bar
+from onkel.estimators.vocabulary import Vocabulary
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
+from onkel.kernels.vectors import VectorRows
 from onkel.learners.svm import dual
 from onkel.learners.svm.problem import Limits, Problem, Solution
 from onkel.models.columns import Columns
@@ -100,7 +102,12 @@ class SupportVectorMachine(Estimator):
         kernel = self._named_kernel()
         if self._sparse and kernel.takes == "gram":
             raise KindError(f"{self._name}: Sparse precomputed kernels are not supported; give a dense matrix.")
-        rows, y, self._columns = first_data(self, kernel, X, y, targets)
+        rows, y, columns = first_data(self, kernel, X, y, targets)
+        if isinstance(columns, Vocabulary):  # of sparse dicts, all of which are here
+            columns, places = columns.columns()
+            assert isinstance(rows, VectorRows)
+            rows = rows.with_columns(places)
+        self._columns = columns
         names, n_features = self._columns.names, self._columns.n_features
         found = {"n_features_in_": n_features, "feature_names_in_": names and np.array(names, dtype=object)}
         for name, value in found.items():

@@ -21,7 +21,7 @@ from onkel._core.transaction import Transaction
 from onkel.kernels.precision import narrow
 from onkel.kernels.rows import Rows, read_only
 
-__all__ = ["Csr", "GrowingRows", "Panels", "VectorRows", "grows"]
+__all__ = ["FEW_FEATURES", "Csr", "GrowingRows", "Panels", "VectorRows", "grows"]
 
 # Rows take the sparse product if the fraction of their values that are not zero is below this: one sparse entry costs
 # about as much as three dense ones (benchmarks/products.py).
@@ -161,13 +161,27 @@ class VectorRows(Rows):
             return VectorRows(narrow(self.matrix, self.norm_range()))
         return VectorRows(self.matrix.astype(dtype))
 
-    def with_features(self, n_features: int) -> VectorRows:
-        """The same rows with `n_features` features; the new ones are 0."""
-        if self._dense is None:
+    def with_features(self, n_features: int, *, sparse: bool = False) -> VectorRows:
+        """The same rows with `n_features` features; the new ones are 0. With `sparse` they are stored as CSR rows."""
+        if self._dense is None or sparse:
             return VectorRows(self.csr(), n_features)
         wide = np.zeros((len(self), n_features), dtype=self.dtype)
         wide[:, : self.n_features] = self._dense
         return VectorRows(wide)
+
+    def with_columns(self, columns: NDArray[np.int64]) -> VectorRows:
+        """CSR rows of some of the features, in ascending order; the others must be 0 in all rows."""
+        place = np.zeros(self.n_features, dtype=np.int32)
+        place[columns] = np.arange(len(columns))
+        csr = self.csr()
+        return VectorRows(csr._replace(indices=place[csr.indices]), len(columns))
+
+    def features_in_use(self) -> NDArray[np.bool_]:
+        """Which features are not 0 in all rows, shape (features,)."""
+        used = np.zeros(self.n_features, dtype=bool)
+        csr = self.csr()
+        used[csr.indices] = True
+        return used
 
     def compact(self) -> VectorRows:
         """A CSR copy if the rows are dense and the sparse product is faster; else these rows."""

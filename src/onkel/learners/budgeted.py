@@ -35,7 +35,7 @@ from onkel.learners.learner import ONE, Floats, Ints, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.policies import RECORD, Memory, Policy, RecordField
 from onkel.learners.rules import Regularised, Rule
-from onkel.learners.slots import Slots
+from onkel.learners.slots import Slots, features_in_use
 from onkel.learners.support import Support
 from onkel.models.expansion import Expansion
 from onkel.models.state import State
@@ -189,11 +189,15 @@ class BudgetedLearner:
         self.record["M"] *= copies
         self.ledger = self.ledger.remapped(output_map)
 
-    def add_features(self, n_features: int) -> None:
+    def add_features(self, n_features: int, *, sparse: bool = False) -> None:
         """Increases the number of features to `n_features`; everything learned is 0 in the new ones. No transaction."""
         self._one = self.K_slots = None
-        self.slots.add_features(n_features)
-        self.grown.add_features(n_features)
+        self.slots.add_features(n_features, sparse=sparse)
+        self.grown.add_features(n_features, sparse=sparse)
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which of the features some support vector has."""
+        return self.slots.features_in_use(n_features) | features_in_use(self.grown.blocks, n_features)
 
     def end_epoch(self) -> None:
         """Without a budget, merges the support vectors that are the same row; slots may hold a row twice."""

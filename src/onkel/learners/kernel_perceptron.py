@@ -23,6 +23,7 @@ from onkel.kernels.tiles import fill
 from onkel.learners.learner import Floats, Ints
 from onkel.learners.ledger import Ledger
 from onkel.learners.rules import is_mistake
+from onkel.learners.slots import features_in_use
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
 from onkel.models.scorer import check_arrays
@@ -217,9 +218,13 @@ class KernelPerceptronLearner:
         self.ledger = self.ledger.remapped(output_map)
         self.n_outputs = output_map.shape[1]
 
-    def add_features(self, n_features: int) -> None:
+    def add_features(self, n_features: int, *, sparse: bool = False) -> None:
         """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
-        self.support.add_features(n_features)
+        self.support.add_features(n_features, sparse=sparse)
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which of the features some support vector has."""
+        return features_in_use(self.support.blocks, n_features)
 
     def end_epoch(self) -> None:
         """Merges the support vectors that are the same row, learned in several epochs."""

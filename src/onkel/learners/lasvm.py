@@ -175,10 +175,14 @@ class LasvmLearner:
         self.solution, self._spare = self.solution.with_outputs(output_map), None
         self.ledger, self.cache = self.ledger.remapped(output_map), self.cache.emptied()
 
-    def add_features(self, n_features: int) -> None:
+    def add_features(self, n_features: int, *, sparse: bool = False) -> None:
         """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
-        self.rows.add_features(n_features)
+        self.rows.add_features(n_features, sparse=sparse)
         self.cache = self.cache.emptied()
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which of the features some example that is kept has."""
+        return self.rows.features_in_use(n_features)
 
     def end_epoch(self) -> None:
         """Does nothing: a row that is visited in several epochs is kept once."""

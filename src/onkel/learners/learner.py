@@ -101,8 +101,14 @@ class Learner(Protocol):
         `output_map` (old outputs, new outputs): 1 copies an output, −1 mirrors it, a column of zeros starts one at 0.
         """
 
-    def add_features(self, n_features: int) -> None:
-        """Increases the number of features; everything learned so far is 0 in the new ones. No transaction."""
+    def add_features(self, n_features: int, *, sparse: bool = False) -> None:
+        """Increases the number of features; everything learned so far is 0 in the new ones. No transaction.
+
+        With `sparse`, rows that are kept are stored as CSR rows from now on, as those that will be learned from.
+        """
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which of the features what was learned depends on: those that some row that is kept has."""
 
     def end_epoch(self) -> None:
         """Is called at the end of every epoch; merges the support vectors that are the same row, if there are any."""

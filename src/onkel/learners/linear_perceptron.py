@@ -112,9 +112,14 @@ class LinearPerceptronLearner:
         self.moments = np.ascontiguousarray(output_map.T @ self.moments)
         self.ledger = self.ledger.remapped(output_map)
 
-    def add_features(self, n_features: int) -> None:
-        """Increases the number of features to `n_features`; v is 0 in the new ones."""
+    def add_features(self, n_features: int, *, sparse: bool = False) -> None:
+        """Increases the number of features to `n_features`; v is 0 in the new ones, and dense in any case."""
         self.V, self.moments = _wider(self.V, n_features), _wider(self.moments, n_features)
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which of the features have had a part in an update."""
+        used = (self.V[:, :-1] != 0) | (self.moments[:, :-1] != 0)
+        return np.asarray(used.any(axis=0))
 
     def end_epoch(self) -> None:
         """Does nothing: there are no support vectors to merge."""

@@ -249,9 +249,13 @@ class ProjectingLearner:
         self.ledger = self.ledger.remapped(output_map)
         self._alpha = self._one = self._screen = self._exact = None
 
-    def add_features(self, n_features: int) -> None:
+    def add_features(self, n_features: int, *, sparse: bool = False) -> None:
         """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
-        self.slots.add_features(n_features)
+        self.slots.add_features(n_features, sparse=sparse)
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which of the features some support vector has."""
+        return self.slots.features_in_use(n_features)
 
     def end_epoch(self) -> None:
         """Does nothing: a support vector that is visited again lies in the span and is projected, never added twice."""

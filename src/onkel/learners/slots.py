@@ -7,6 +7,7 @@ of bounded size, for LASVM, which has no budget but removes examples. Support ve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,18 @@ from onkel.kernels.rows import GramRows, Rows, joined
 from onkel.kernels.tiles import BLOCK_BYTES, add_scores, fill
 from onkel.kernels.vectors import GrowingRows, VectorRows
 
-__all__ = ["KeptRows", "Slots"]
+__all__ = ["KeptRows", "Slots", "features_in_use"]
 
 DENSE_FEATURES = 1024  # sparse rows with at most this many features are stored as dense rows
+
+
+def features_in_use(blocks: Sequence[Rows], n_features: int) -> NDArray[np.bool_]:
+    """Which features some row of the blocks has, shape (features,)."""
+    used = np.zeros(n_features, dtype=bool)
+    for rows in blocks:
+        if isinstance(rows, VectorRows):
+            used |= rows.features_in_use()
+    return used
 
 
 class Slots:
@@ -68,14 +78,18 @@ class Slots:
                 slots.put(np.arange(len(savepoint)), savepoint, change)
         return slots
 
-    def add_features(self, n_features: int) -> None:
+    def add_features(self, n_features: int, *, sparse: bool) -> None:
         """Increases the number of features to `n_features`; all rows are 0 in the new ones."""
         if self.rows is not None:
             assert isinstance(self.rows, VectorRows)
-            wide = self.rows.with_features(n_features)
+            wide = self.rows.with_features(n_features, sparse=sparse)
             self.rows = None
             with Transaction() as change:
                 self.put(np.arange(len(wide)), wide, change)
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which features some row has, shape (features,)."""
+        return features_in_use([] if self.rows is None else [self.rows], n_features)
 
 
 class GrowingGram(GramRows):
@@ -212,15 +226,18 @@ class KeptRows:
             return VectorRows(rows.csr(), rows.n_features)
         return rows
 
-    def add_features(self, n_features: int) -> None:
+    def add_features(self, n_features: int, *, sparse: bool) -> None:
         """Increases the number of features to `n_features`; all rows are 0 in the new ones."""
         if self._blocks:
             rows = joined(self._parts())
             assert isinstance(rows, VectorRows)
-            self._blocks, self._most, sparse = [], 0, self._sparse
+            self._blocks, self._most, self._sparse = [], 0, self._sparse or sparse
             with Transaction() as change:
-                self.put(np.arange(len(rows)), rows.with_features(n_features), change)
-            self._sparse = sparse
+                self.put(np.arange(len(rows)), rows.with_features(n_features, sparse=sparse), change)
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which features some row has, shape (features,)."""
+        return features_in_use(self._parts(), n_features)
 
     def copy(self) -> KeptRows:
         """An independent copy."""

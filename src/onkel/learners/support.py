@@ -208,13 +208,13 @@ class Support:
                 support.take(rows[chosen[part]], coef[part], moment[part], row_ids[part], change)
         return support
 
-    def add_features(self, n_features: int) -> None:
+    def add_features(self, n_features: int, *, sparse: bool) -> None:
         """Increases the number of features to `n_features`; all vectors are 0 in the new ones."""
         blocks, self.blocks = self.blocks, []
         for block in blocks:
             assert isinstance(block, VectorRows)
-            wide = block.with_features(n_features)
-            if isinstance(block, GrowingRows):
+            wide = block.with_features(n_features, sparse=sparse)
+            if wide.is_dense:
                 grown = GrowingRows(n_features, block.dtype)
                 with Transaction() as change:
                     grown.append(wide, change)

@@ -1,23 +1,80 @@
-"""The columns of the data that a model was trained on: how many, their names and their dtype."""
+"""The columns of the data that a model was trained on: how many, their names and their dtype.
+
+If they have names, examples may come by name: as a dict or a Series {feature: value}, or as a list of dicts. A feature
+that is missing counts as 0, and one that has no column is left out.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel.errors import InputError, KindError, ValuesError
 from onkel.models.frozen import Frozen
 from onkel.models.state import State
 
-__all__ = ["Columns"]
+__all__ = ["FEW", "Columns", "csr_of_dicts", "dict_of", "dicts_of"]
 
 DOUBLE = np.dtype(np.float64)
 SHOWN = 5  # names that a message lists
+FEW = 64  # dicts with at most this many features in all become dense rows
+
+
+def dict_of(x: Any) -> Any:
+    """A Series whose index are strings, or another mapping, as a dict {feature: value}; anything else as it is."""
+    if type(x) is np.ndarray or isinstance(x, dict):
+        return x
+    if isinstance(x, Mapping):
+        return dict(x)
+    if hasattr(x, "index") and hasattr(x, "to_numpy") and getattr(x, "ndim", 0) == 1:
+        names = list(x.index)
+        if names and all(isinstance(name, str) for name in names):
+            return dict(zip(names, x.to_numpy().tolist(), strict=True))
+    return x
+
+
+def dicts_of(X: Any, *, frames: bool) -> list[dict[Any, Any]] | None:
+    """A sequence of mappings as a list of dicts; with `frames`, the rows of a data frame, too. None: X is neither."""
+    if frames and hasattr(X, "columns") and hasattr(X, "to_numpy"):
+        names = list(X.columns)
+        return [dict(zip(names, row, strict=True)) for row in X.to_numpy().tolist()]
+    is_sequence = isinstance(X, (list, tuple)) or (type(X) is np.ndarray and X.ndim == 1 and X.dtype == object)
+    if is_sequence and len(X) and all(isinstance(x, Mapping) for x in X):
+        return [dict(x) for x in X]
+    return None
+
+
+def csr_of_dicts(
+    examples: Sequence[Mapping[Any, Any]], places: Mapping[Any, int], width: int, dtype: np.dtype, who: str
+) -> sp.csr_array:
+    """Dicts as CSR rows with `width` columns; `places` has the column of each feature, others are left out."""
+    indptr, indices, data = [0], [], []
+    for x in examples:
+        row = {places[name]: _number(name, value, who) for name, value in x.items() if name in places}
+        indices += sorted(row)
+        data += [row[place] for place in sorted(row)]
+        indptr.append(len(indices))
+    values = np.array(data, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValuesError(f"{who}: x must be finite; got NaN or infinity.")
+    arrays = (values.astype(dtype), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int64))
+    return sp.csr_array(arrays, shape=(len(examples), width))
+
+
+def _number(name: Any, value: Any, who: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise KindError(
+            f"{who}: the values of x must be numbers; got {name!r}: {value!r}. "
+            "Encode it first, such as {'colour=red': 1.0}."
+        ) from error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -56,18 +113,17 @@ class Columns(Frozen):
         vector = np.zeros(len(self.names))
         for name, value in x.items():
             place = self.places.get(name)
-            if place is None:
-                continue
-            try:
-                vector[place] = value
-            except (TypeError, ValueError) as error:
-                raise KindError(
-                    f"{who}: the values of x must be numbers; got {name!r}: {value!r}. "
-                    "Encode it first, such as {'colour=red': 1.0}."
-                ) from error
+            if place is not None:
+                vector[place] = _number(name, value, who)
         if not np.isfinite(vector).all():
             raise ValuesError(f"{who}: x must be finite; got NaN or infinity.")
         return vector
+
+    def matrix(self, examples: Sequence[Mapping[Any, Any]], who: str) -> Any:
+        """Dicts as the rows of a matrix: a NumPy array, or a CSR array if there are more than `FEW` features."""
+        if self.names is None or len(self.names) <= FEW:
+            return np.array([self.vector(x, who) for x in examples], dtype=self.dtype)
+        return csr_of_dicts(examples, self.places, len(self.names), self.dtype, who)
 
     def check_names(self, X: Any) -> None:
         """Refuses a data frame whose columns have other names or another order; of other data it checks nothing."""
@@ -87,15 +143,19 @@ class Columns(Frozen):
             message += "Feature names must be in the same order as they were in fit.\n"
         raise InputError(message)
 
+    def names_array(self) -> NDArray:
+        """The names as an array of objects."""
+        names = np.empty(len(self.names or ()), dtype=object)
+        for i, name in enumerate(self.names or ()):  # one by one, because a name may be a tuple
+            names[i] = name
+        return names
+
     def state(self) -> State:
         """Number, names and dtype, as a `State`."""
         settings = {"n_features": self.n_features, "dtype": np.dtype(self.dtype).name, "open": bool(self.open)}
         if self.names is None:
             return State(self.KIND, self.VERSION, settings)
-        names = np.empty(len(self.names), dtype=object)
-        for i, name in enumerate(self.names):  # one by one, because a name may be a tuple
-            names[i] = name
-        return State(self.KIND, self.VERSION, settings, {"names": names})
+        return State(self.KIND, self.VERSION, settings, {"names": self.names_array()})
 
     @classmethod
     def from_state(cls, state: State) -> Self:

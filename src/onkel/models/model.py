@@ -19,7 +19,7 @@ from onkel.errors import InputError, KindError, ShapeError
 from onkel.kernels import Kernel, Linear, prepare
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.models.columns import Columns
+from onkel.models.columns import Columns, dict_of, dicts_of
 from onkel.models.decision import Decision, Outlier
 from onkel.models.expansion import Expansion
 from onkel.models.frozen import Frozen
@@ -182,6 +182,9 @@ class ScoreModel(Frozen):
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """The scorer's outputs for each row of X, checked."""
         if not isinstance(X, Rows) and self._takes != "objects":
+            examples = dicts_of(X, frames=self.columns.open)
+            if examples is not None:
+                X = self.columns.matrix(examples, type(self).__name__)
             self.columns.check_names(X)
         return self.scorer.scores(self._checked(X))
 
@@ -209,6 +212,7 @@ class ScoreModel(Frozen):
         """One example as the scorer takes it."""
         if self._takes == "objects":
             return prepare(self.kernel, [x])
+        x = dict_of(x) if self.columns.names is not None else x
         self.columns.check_names(x)
         row = self.columns.vector(x, type(self).__name__)[None, :] if isinstance(x, Mapping) else as_one_row(x)
         d = self.columns.n_features
