@@ -45,7 +45,8 @@ __all__ = ["LasvmLearner"]
 CHUNK = 256  # rows whose kernel values are computed at once
 STEPS = 10_000_000  # at most, of FINISH per output: rounding may keep it from ever reaching a very small tol
 WORK = 1 << 25  # entries of gradients that one native call visits: about 0.05 s
-CALLS = 16  # native calls of FINISH between two commits, and the work of a part: an interruption loses about a second
+CALLS = 16  # native calls of FINISH between two commits, at most
+PART = 2  # the work of a part, in native calls: an interruption loses it, and other threads wait for it
 PRODUCTS = 16  # multiply-adds of kernel values that take as long as one entry of a gradient, on a slow computer
 
 # cpp/learn/lasvm.h has structs with the same fields
@@ -246,7 +247,7 @@ class LasvmLearner:
         n_slots = self.solution.n_slots
         products = rows.work() if isinstance(rows, VectorRows) else 32.0  # of one kernel value
         work = (n_slots + 1) * (3 * self.n_outputs + products / PRODUCTS)
-        size = min(CHUNK, most, max(16, int(CALLS * WORK / work)))
+        size = min(CHUNK, most, max(16, int(PART * WORK / work)))
         _, area = self.cache.layout(self.solution.capacity_for(n_slots + size), rows.dtype)
         return min(size, area)
 
