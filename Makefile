@@ -57,6 +57,7 @@ bench: $(VENV)/installed  ## measures onkel beside its peers; prints a table, wr
 	$(BIN)/python benchmarks/products.py
 	$(BIN)/python benchmarks/perceptron.py
 	$(BIN)/python benchmarks/online.py
+	$(BIN)/python benchmarks/dicts.py
 	$(BIN)/python benchmarks/svm.py
 
 format: $(VENV)/installed  ## formats the code

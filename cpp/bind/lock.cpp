@@ -25,7 +25,7 @@ class Lock {
     uint64_t ticket;
     {
       const std::lock_guard<std::mutex> guard(mutex_);
-      if ((depth_ > 0 || !waiting_.empty()) && process_ != getpid()) forget_other_process();
+      if ((depth_ > 0 || !waiting_.empty()) && process_ != getpid()) forget_other_process(me);
       if (depth_ > 0 && owner_ == me) return void(++depth_);
       if (depth_ == 0 && waiting_.empty()) return take(me);
       ticket = next_++;
@@ -80,8 +80,9 @@ class Lock {
   }
 
   // In a process that was forked while other threads had the lock or waited for it, these do not exist.
-  void forget_other_process() {
-    depth_ = 0;
+  void forget_other_process(std::thread::id me) {
+    if (owner_ != me) depth_ = 0;
+    process_ = getpid();
     waiting_.clear();
   }
 };

@@ -212,7 +212,8 @@ template <class T> struct Lasvm : LasvmSolution {
     double &ai = alpha[o * cap + i], &aj = alpha[o * cap + j];
     const double top = sign[o * cap + i] > 0 ? slots[i].box : 0.0, bottom = sign[o * cap + j] > 0 ? 0.0 : -slots[j].box;
     const double curvature = slots[i].diagonal + slots[j].diagonal - 2 * double(ki[j]);
-    double l = (gradient[o * cap + i] - gradient[o * cap + j]) / (curvature > kFlat ? curvature : kFlat);
+    const double least = least_curve(slots[i].diagonal + slots[j].diagonal);
+    double l = (gradient[o * cap + i] - gradient[o * cap + j]) / (curvature > least ? curvature : least);
     const double rise = top - ai, fall = aj - bottom;
     if (l > rise) l = rise;
     if (l > fall) l = fall;

@@ -106,11 +106,12 @@ static int64_t partner(int64_t room, float vi, float Kii, const T* Ki, const flo
   typedef Simd<float>::V V;
   constexpr int kStep = kLanes<float>;
   Search<float> most(0.0f);
+  const float least = float(least_curve(Kii)) > 1e-37f ? float(least_curve(Kii)) : 1e-37f;
   for (int64_t k = 0; k < room; k += 2 * kStep) {
 #pragma GCC unroll 2
     for (int s = 0; s < 2; ++s) {
       const int64_t at = k + s * kStep;
-      const V curve = at_least((Kii + load(diagonal + at)) - 2.0f * load_narrow(Ki + at), splat(float(kFlat)));
+      const V curve = at_least((Kii + load(diagonal + at)) - 2.0f * load_narrow(Ki + at), splat(least));
       const V slope = at_least(vi - load(rough + at), V{});
       most.see(s, slope * slope / curve);
     }
@@ -158,7 +159,8 @@ template <class T> static int64_t pair_steps(const T* K, const Block& block, dou
       for (j = 0; block.down[j] != slopes.bottom;) ++j;
     const double vj = block.down[j];
     const double curve = double(Ki[i]) + double(K[j * ld + j]) - 2 * double(Ki[j]);
-    double move = (vi - vj) / (curve > kFlat ? curve : kFlat);
+    const double least = least_curve(double(Ki[i]) + double(K[j * ld + j]));
+    double move = (vi - vj) / (curve > least ? curve : least);
     const double room_i = block.high[i] - block.b[i], room_j = block.b[j] - block.low[j];
     // at a bound, b is set to it exactly, so that it compares equal
     const bool meets_i = move >= room_i && room_i <= room_j, meets_j = move >= room_j && room_j <= room_i;
@@ -192,7 +194,7 @@ template <class T> static int64_t single_steps(const T* K, const Block& block, d
     *gap = steepest;
     if (!(steepest > tol) || step == most) return step;
     const T* Ki = K + i * ld;
-    const double curve = double(Ki[i]) > kFlat ? double(Ki[i]) : kFlat;
+    const double curve = double(Ki[i]) > 0 ? double(Ki[i]) : kFlat;
     const double wanted = block.b[i] + block.v[i] / curve;
     const double now = wanted > block.high[i] ? block.high[i] : wanted < block.low[i] ? block.low[i] : wanted;
     const double move = now - block.b[i];

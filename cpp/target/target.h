@@ -9,6 +9,8 @@ namespace onkel {
 // multiple of kBlockStep; the scratch arrays hold ld values each.
 constexpr int64_t kBlockStep = 32;
 constexpr double kFlat = 1e-12;  // least curvature of a step, as in LIBSVM: a flat direction is followed to a bound
+// The least curvature beside kernel values of size `scale`: small values have small curvatures.
+constexpr double least_curve(double scale) { return scale > 0 && scale < 1 ? kFlat * scale : kFlat; }
 struct Block {
   int64_t q, ld;
   const double *low, *high;

@@ -66,16 +66,11 @@ def test_a_stream_that_is_none_or_empty_is_refused():
         baselines([])
 
 
-def test_dicts_are_learned_one_by_one():
+def test_dicts_may_come_one_by_one_in_chunks_and_with_classes():
     stream = [({"a": 1.0}, 0), ({"b": 1.0}, 1)]
-    with pytest.raises(
-        KindError, match=r"dicts are learned one by one, so chunk must be 1, .* got chunk=2 and Perceptron"
-    ):
-        list(progressive_validation(Perceptron(), stream, chunk=2))
-    with pytest.raises(
-        KindError, match="classes are for partial_fit, which takes no dicts; got one as the first example"
-    ):
-        list(progressive_validation(Perceptron(), stream, classes=[0, 1]))
+    for options in ({"chunk": 2}, {"classes": [0, 1]}, {"chunk": 2, "classes": [0, 1]}):
+        *_, last = progressive_validation(Perceptron(), stream, **options)
+        assert last.examples == 2
     *_, last = progressive_validation(Perceptron(), stream)
     assert (last.examples, last.mistakes) == (2, 2)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -13,9 +15,9 @@ from contract.registered import data as points
 from sklearn.feature_extraction import DictVectorizer
 
 import onkel
-from onkel import evaluate
+from onkel import evaluate, kernels
 from onkel.data import Stream
-from onkel.errors import KindError
+from onkel.errors import KindError, ValuesError
 
 NAMES = list("abc")
 
@@ -220,6 +222,149 @@ def test_few_or_dense_features_stay_dense_and_keep_all_names(cls):
     estimator = learn_each(new(cls), dicts, y)
     assert not is_sparse(estimator)
     assert list(estimator.feature_names_in_) == names
+
+
+@each_online
+def test_a_refused_warm_fit_of_sparse_dicts_brings_back_names_and_scores(cls, monkeypatch):
+    monkeypatch.setattr("onkel.learners.epochs.STEP", 40)
+    dicts, y = words(300)
+    estimator = learn_each(new(cls, warm_start=True, shuffle=False), dicts[:100], y[:100])
+    before, expected = estimator.snapshot(), scores(estimator, dicts)
+    bad = [*dicts[100:280], {f"new {i}": 1.0 for i in range(10_000)}, {"w1": float("nan")}]
+    for call in (estimator.fit, estimator.partial_fit):
+        with pytest.raises(ValuesError, match="must be finite"):
+            call(bad, y[: len(bad)])
+        assert estimator.snapshot() == before
+        np.testing.assert_array_equal(scores(estimator, dicts), expected)
+        assert estimator.predict_one({"new 9999": 1.0}) == pytest.approx(estimator.predict_one({}))
+    learn_each(estimator, dicts[100:], y[100:])
+    again = learn_each(new(cls, warm_start=True, shuffle=False), dicts, y)
+    assert estimator.snapshot() == again.snapshot()
+
+
+@each_online
+def test_copies_of_an_estimator_on_sparse_dicts_share_nothing(cls):
+    dicts, y = words(300)
+    estimator = learn_each(new(cls), dicts[:100], y[:100])
+    before = estimator.snapshot()
+    for twin in (copy.copy(estimator), copy.deepcopy(estimator)):
+        learn_each(twin, dicts[100:], y[100:])
+        assert estimator.snapshot() == before
+    estimator.predict(dicts)
+
+
+@each_online
+def test_a_reader_beside_sparse_dicts_changes_nothing_in_what_is_learned(cls):
+    dicts, y = words(600, vocabulary=3000)
+    estimator, alone = new(cls), new(cls)
+    done, errors = threading.Event(), []
+
+    def read():
+        try:
+            while not done.is_set():
+                if estimator.predict_one(dicts[0]) is not None:
+                    estimator.predict(dicts[:3])
+                    pickle.loads(pickle.dumps(estimator)).predict(dicts[:3])
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        for start in range(0, 600, 50):
+            estimator.partial_fit(dicts[start : start + 50], y[start : start + 50])
+            alone.partial_fit(dicts[start : start + 50], y[start : start + 50])
+    finally:
+        done.set()
+        thread.join()
+    assert errors == []
+    assert estimator.snapshot() == alone.snapshot()
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto", "median"])
+def test_gamma_of_sparse_dicts_is_that_of_their_rows(gamma):
+    dicts, y = words()
+    by_dict = onkel.KernelPerceptron(gamma=gamma).partial_fit(dicts, y)
+    by_row = onkel.KernelPerceptron(gamma=gamma).partial_fit(DictVectorizer().fit_transform(dicts), y)
+    assert by_dict.gamma_ == pytest.approx(by_row.gamma_, rel=1e-12)
+
+
+def test_sparse_dicts_of_which_nothing_was_learned_are_predicted():
+    dicts, _ = words()
+    estimator = onkel.PassiveAggressiveRegressor(epsilon=0.5, gamma=1.0).partial_fit(dicts, np.zeros(len(dicts)))
+    assert estimator.predict(dicts[:3]).tolist() == estimator.model_.predict(dicts[:3]).tolist() == [0.0, 0.0, 0.0]
+    assert estimator.predict_one(dicts[0]) == estimator.model_.predict_one(dicts[0]) == 0.0
+
+
+# ---------------------------------------------------------------- kinds of names
+
+
+@each_online
+def test_a_frame_of_one_row_and_a_list_of_series_go_by_name(cls):
+    frame, dicts, y = frame_and_dicts(cls)
+    turned = frame[["c", "a", "b"]]
+    for estimator in (new(cls).partial_fit(frame, y), new(cls).partial_fit(dicts, y)):
+        assert estimator.predict_one(frame.iloc[[3]]) == estimator.predict_one(dicts[3])
+        if estimator.model_.columns.open:
+            assert estimator.predict_one(turned.iloc[[3]]) == estimator.predict_one(dicts[3])
+        else:
+            with pytest.raises(ValueError, match="same order"):
+                estimator.predict_one(turned.iloc[[3]])
+        np.testing.assert_array_equal(
+            estimator.predict([turned.iloc[i] for i in range(9)]), estimator.predict(dicts[:9])
+        )
+
+
+def test_a_frame_whose_columns_are_numbers_has_no_names():
+    estimator = onkel.KernelPerceptron("linear").partial_fit([{"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}], [0, 1])
+    with pytest.warns(UserWarning, match="valid feature names"):
+        assert estimator.predict(pd.DataFrame([[1.0, 0.0], [0.0, 1.0]])).tolist() == [0, 1]
+
+
+@each_online
+def test_after_a_dict_with_a_new_feature_frames_without_it_are_read_by_name(cls):
+    frame, _, y = frame_and_dicts(cls)
+    estimator = new(cls).fit(frame, y)
+    estimator.learn_one({"a": 1.0, "z": 1.0}, part(y, 0))
+    assert list(estimator.feature_names_in_) == [*NAMES, "z"]
+    assert len(estimator.predict(frame)) == len(frame)
+
+
+@pytest.mark.parametrize("kernel", ["cosine", kernels.Polynomial(degree=2).normalized(), kernels.Constant(1.0) + 0.5])
+def test_every_kernel_on_vectors_takes_dicts(kernel):
+    dicts, y = [{"a": 1.0, "b": 1.0}, {"a": 1.0, "b": -1.0}], [0, 1]
+    cls = (
+        onkel.KernelPerceptron if isinstance(kernel, kernels.Kernel) and kernel.takes == "anything" else onkel.Forgetron
+    )
+    estimator = cls(kernel).partial_fit(dicts, y).partial_fit(dicts, y).learn_one(dicts[0], 0)
+    assert estimator.n_rounds_ == 5
+    assert len(estimator.predict(dicts)) == 2
+    assert estimator.predict_one(dicts[1]) in (0, 1)
+
+
+def test_a_kernel_on_objects_gets_every_series_as_it_is():
+    def alike(a, b):
+        assert type(a) is type(b) is pd.Series
+        return float((a == b).mean())
+
+    estimator = onkel.KernelPerceptron(kernels.Custom(alike, pairwise=True, takes="objects", psd=True))
+    for i in range(4):
+        estimator.learn_one(pd.Series({"a": i, "b": 1}), i % 2)
+    assert estimator.n_rounds_ == 4
+
+
+def test_names_may_be_tuples():
+    dicts, y = [{("a", 1): 1.0, ("b", 2): 0.0}, {("a", 1): 0.0, ("b", 2): 1.0}], [0, 1]
+    for estimator in (onkel.SVC(), onkel.KernelPerceptron()):
+        assert estimator.fit(dicts, y).feature_names_in_.tolist() == [("a", 1), ("b", 2)]
+        assert estimator.predict(dicts).tolist() == y
+
+
+def test_progressive_validation_takes_chunks_of_dicts():
+    dicts, y = words(600)
+    *_, last = onkel.progressive_validation(onkel.Perceptron(), zip(dicts, y, strict=True), chunk=50)
+    assert (last.examples, last.unpredicted) == (600, 50)
+    assert last.error < 0.5
 
 
 # ---------------------------------------------------------------- memory

@@ -149,3 +149,17 @@ def test_without_a_minimum_the_steps_come_to_an_end(options, monkeypatch):
     assert f"max_iter={most}" in said if options else "no more than 5000 steps" in said
     assert "warm_start=True" in said
     assert_finite(machine, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scale", [1e-6, 1e-9, 1e-12])
+def test_small_kernel_values_with_a_large_C_are_the_same_problem(scale, dtype):
+    """K s² with C / s² has the α of K with C, divided by s²."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = (X[:, 0] + 0.3 * rng.normal(size=300) > 0).astype(int)
+    small = (X * scale).astype(dtype)
+    expected = SVC(kernel="linear").fit(X, y)
+    found = SVC(kernel="linear", C=scale**-2).fit(small, y)
+    assert found.n_iter_ < 3 * expected.n_iter_
+    np.testing.assert_allclose(found.decision_function(small), expected.decision_function(X), atol=5e-3)

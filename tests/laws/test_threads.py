@@ -9,8 +9,9 @@ import time
 
 import numpy as np
 import pytest
-from contract.registered import ONLINE, new
+from contract.registered import ONLINE, in_small_parts, new, scores
 
+import onkel
 from onkel._core import Lock
 
 SECONDS = 0.25  # for which a thread learns
@@ -99,6 +100,41 @@ def test_what_a_reader_sees_is_the_state_after_some_number_of_examples(cls):
     for state in seen:
         rounds = new(cls).resume(state).n_rounds_
         assert state == states[rounds]
+
+
+@pytest.mark.parametrize("cls", ONLINE)
+def test_a_reader_between_two_parts_of_sparse_dicts_takes_no_feature_from_those_to_come(cls, monkeypatch):
+    in_small_parts(monkeypatch, 3)
+    rng = np.random.default_rng(0)
+    dicts = [{f"w{k}": 1.0 + k % 3 for k in rng.integers(0, 300, 5)} for _ in range(300)]
+    y = [i % 2 for i in range(300)]
+    alone, estimator = (new(cls).partial_fit(dicts[:20], y[:20]) for _ in range(2))
+    alone.partial_fit(dicts[20:], y[20:])
+    thread = threading.Thread(target=lambda: estimator.partial_fit(dicts[20:], y[20:]))
+    thread.start()
+    while thread.is_alive():
+        estimator.predict(dicts[:3])
+    np.testing.assert_array_equal(estimator.feature_names_in_, alone.feature_names_in_)
+    np.testing.assert_allclose(scores(estimator, dicts), scores(alone, dicts), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("cls", [onkel.Forgetron, onkel.PassiveAggressiveClassifier])
+def test_a_reader_beside_cold_fits_sees_one_of_them(cls):
+    X, y = stream(400)
+    three = np.arange(400) % 3
+    estimator, at = new(cls).fit(X, y), 0
+
+    def learn():
+        nonlocal at
+        at += 1
+        estimator.fit(X, three if at % 2 else y)
+
+    def read():
+        model = estimator.model_
+        assert model.scores(X[:3]).shape[1] in (1, 3)
+        estimator.predict_one(X[0])
+
+    assert beside(learn, read) == []
 
 
 def test_the_lock_is_given_in_the_order_in_which_threads_ask():

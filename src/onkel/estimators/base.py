@@ -128,7 +128,6 @@ FITTED_ONLINE = (
     "_certified",
     "_scorer",
     "_built_with",
-    "_width",
 )
 FITTED_SVM = ("_high", "_sparse", "_on_objects")
 

@@ -25,7 +25,7 @@ from onkel.estimators.examples import attributes_of
 from onkel.estimators.fitted import Certified, ScorerCache
 from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.targets import Labels
-from onkel.estimators.vocabulary import Vocabulary, tidy_up
+from onkel.estimators.vocabulary import Vocabulary
 from onkel.kernels import Kernel
 from onkel.kernels.custom import Custom
 from onkel.models.columns import Columns
@@ -107,13 +107,15 @@ def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> S
     for key in ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"):
         if hasattr(estimator, key):
             settings[key.strip("_")] = getattr(estimator, key)
-    tidy_up(estimator)
     settings["built_with"] = params_settings(estimator._built_with.params, estimator._name)
     if estimator._certified is not None:
         about, certificate = estimator._certified
         settings["certificate"] = {"about": about, **_certificate_settings(certificate)}  # type: ignore[dict-item]
     state = State(f"estimator/{estimator._name}", VERSION, settings)
-    parts = {"targets": estimator._targets, "columns": estimator._columns, "learner": estimator._learner}
+    columns = estimator._columns
+    if isinstance(columns, Vocabulary):
+        columns = columns.held_by(estimator._learner)
+    parts = {"targets": estimator._targets, "columns": columns, "learner": estimator._learner}
     for key, part in parts.items():
         state = state.with_part(key, part.state())
     return state
@@ -197,10 +199,7 @@ def svm_from_state(cls: type[Machine], state: State) -> Machine:
     for key in SVM_FIGURES:
         figure = state.array(key.strip("_"))
         new[key] = figure.item() if figure.ndim == 0 else figure.copy()
-    if columns.n_features is not None:
-        new["n_features_in_"] = columns.n_features
-    if columns.names is not None:
-        new["feature_names_in_"] = np.array(columns.names, dtype=object)
+    new |= attributes_of(columns)
     assign(estimator, **new)
     coef = scorer.coef.T if isinstance(scorer, Expansion) else scorer.coef
     estimator.dual_coef_ = estimator._as_given(np.array(coef, order="C"))

@@ -16,6 +16,7 @@ from onkel.estimators.vocabulary import Vocabulary
 from onkel.gram import check_gram
 from onkel.kernels import Precomputed
 from onkel.kernels.rows import GramRows, Rows
+from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def first_attributes(
         new["classes_"] = targets.classes
     new |= attributes_of(columns)
     if hasattr(estimator, "kernel"):
-        new |= estimator._resolved_kernel(rows)
+        new |= estimator._resolved_kernel(_of_features(rows, columns))
         kernel = new["kernel_"]
         new["_is_psd"] = kernel.is_psd
         if isinstance(rows, GramRows):
@@ -90,6 +91,13 @@ def first_attributes(
 def attributes_of(columns: Columns | Vocabulary) -> dict[str, Any]:
     """The attributes that tell the number and the names of the features; those of a vocabulary are told by itself."""
     if isinstance(columns, Vocabulary):
-        return {"_width": columns.n_features}
+        return {}
     new: dict[str, Any] = {} if columns.n_features is None else {"n_features_in_": columns.n_features}
     return new if columns.names is None else new | {"feature_names_in_": columns.names_array()}
+
+
+def _of_features(rows: Rows, columns: Columns | Vocabulary) -> Rows:
+    """The rows without the free columns of a vocabulary: gamma depends on the number of features."""
+    if isinstance(columns, Vocabulary) and isinstance(rows, VectorRows):
+        return rows.with_columns(columns.columns()[1])
+    return rows

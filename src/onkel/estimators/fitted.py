@@ -19,7 +19,7 @@ from onkel._core.transaction import assign
 from onkel.bounds.certificates import certify_budgeted_fit
 from onkel.bounds.theorems import Certificate, Theorem, uncertified
 from onkel.estimators.targets import Targets
-from onkel.estimators.vocabulary import Vocabulary, tidy_up
+from onkel.estimators.vocabulary import Vocabulary
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
@@ -129,10 +129,9 @@ def _shown(estimator: OnlineEstimator) -> tuple[Scorer, Columns]:
     scorer, vocabulary, cache = scorer_of(estimator), estimator._columns, estimator._scorer
     if not isinstance(vocabulary, Vocabulary):
         return scorer, vocabulary
-    tidy_up(estimator)
     shown = cache.shown
     if shown is None or shown[0] is not scorer:
-        columns, places = vocabulary.columns()
+        columns, places = vocabulary.held_by(estimator._learner).columns()
         shown = cache.shown = (scorer, _with_columns(scorer, places), columns)
     return shown[1:]
 

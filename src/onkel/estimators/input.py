@@ -25,12 +25,17 @@ from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns, dicts_of
 
-__all__ = ["Checked", "are_labels", "first_data", "more_data", "rows_to_predict", "sample_weights"]
+__all__ = ["Checked", "are_labels", "first_data", "more_data", "rows_to_predict", "sample_weights", "takes_rows"]
 
 CSR = (sp.csr_array, sp.csr_matrix)
 FLOATS = [np.float64, np.float32]  # accepted as they are; other numbers become the first
 
 TargetKind = Literal["labels", "numbers", "none"]
+
+
+def takes_rows(kernel: Kernel | None) -> bool:
+    """Whether the data are rows of numbers: a matrix, or dicts. Without a kernel they are."""
+    return kernel is None or kernel.takes in ("vectors", "anything")
 
 
 class Checked(NamedTuple):
@@ -46,7 +51,7 @@ def first_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets
     if kernel.takes == "objects":
         rows = prepare(kernel, X)
         return Checked(rows, targets_of_objects(estimator, y, len(rows), targets), Columns(None))
-    examples = dicts_of(X, frames=False) if kernel.takes in ("vectors", "anything") else None
+    examples = dicts_of(X, frames=False) if takes_rows(kernel) else None
     if examples is not None:
         rows, columns = _first_dicts(type(estimator).__name__, kernel, examples)
         return Checked(rows, targets_of_objects(estimator, y, len(rows), targets), columns)
@@ -63,11 +68,9 @@ def _first_dicts(name: str, kernel: Kernel, examples: list[dict[Any, Any]]) -> t
     columns = first_columns(examples, np.dtype(np.float64))
     if not columns.n_features:
         raise ShapeError(f"{name}: the first dicts must have a feature; got {examples[0]!r}.")
-    if isinstance(columns, Vocabulary):
-        rows = columns.rows(examples, columns.n_features, name)
-        kernel.check_rows(rows, "X")
-        return rows, columns
-    return prepare(kernel, columns.matrix(examples, name)), columns
+    rows = columns.rows(examples, name)
+    kernel.check_rows(rows, "X")
+    return rows, columns
 
 
 def more_data(
@@ -104,11 +107,13 @@ def more_data(
 
 def rows_to_predict(estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any) -> Rows:
     """Checks data to predict; they get the dtype of the first data."""
-    examples = dicts_of(X, frames=columns.open) if kernel.takes == "vectors" else None
+    examples = dicts_of(X, frames=columns.open) if takes_rows(kernel) else None
     if examples is not None:
-        X = columns.matrix(examples, type(estimator).__name__)
-    elif kernel.takes != "objects" and not _is_plain(estimator, kernel, columns, X):
-        sparse = "csr" if kernel.takes == "vectors" else False
+        named = columns.rows(examples, type(estimator).__name__)
+        kernel.check_rows(named, "X")
+        return named
+    if kernel.takes != "objects" and not _is_plain(estimator, kernel, columns, X):
+        sparse = "csr" if takes_rows(kernel) else False
         X = validate_data(estimator, X, reset=False, accept_sparse=sparse, dtype=FLOATS)
     rows = prepare(kernel, X)
     return rows.astype(columns.dtype) if isinstance(rows, VectorRows) else rows
@@ -129,7 +134,7 @@ def sample_weights(sample_weight: Any, n: int, name: str) -> NDArray[np.float64]
 def _validated(
     estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets: TargetKind, *, reset: bool
 ) -> tuple[Any, Any]:
-    sparse = "csr" if kernel.takes == "vectors" else False
+    sparse = "csr" if takes_rows(kernel) else False
     options: dict[str, Any] = {"reset": reset, "accept_sparse": sparse, "dtype": FLOATS}
     if targets == "none":
         return validate_data(estimator, X, **options), None
@@ -150,7 +155,7 @@ def targets_of_objects(estimator: BaseEstimator, y: Any, n: int, targets: Target
 
 def _is_plain(estimator: BaseEstimator, kernel: Kernel, columns: Columns | Vocabulary, X: Any) -> bool:
     """Whether X is an array or a CSR matrix that `validate_data` would return unchanged."""
-    sparse = type(X) in CSR and kernel.takes == "vectors"
+    sparse = type(X) in CSR and takes_rows(kernel)
     return (
         (sparse or type(X) is np.ndarray)
         and X.dtype in FLOATS

@@ -16,12 +16,19 @@ from numpy.typing import NDArray
 
 from onkel._core.transaction import assign, restore
 from onkel.estimators.fitted import ScorerCache
+from onkel.estimators.input import takes_rows
 from onkel.estimators.one_example import named_columns, with_features_of
 from onkel.estimators.targets import Labels
-from onkel.estimators.vocabulary import Vocabulary, become_sparse, is_sparse, rows_to_learn, tidy_up
+from onkel.estimators.vocabulary import (
+    Vocabulary,
+    become_sparse,
+    checked_rows,
+    end_learning,
+    is_sparse,
+    rows_to_learn,
+)
 from onkel.kernels.rows import ObjectRows, Rows
-from onkel.kernels.vectors import VectorRows
-from onkel.learners.learner import learn_in_parts
+from onkel.learners.learner import NO_LOCK, learn_in_parts
 from onkel.models.columns import Columns
 
 if TYPE_CHECKING:
@@ -47,10 +54,10 @@ def undo_if_refused(estimator: OnlineEstimator) -> Iterator[None]:
     try:
         yield
     except Exception:
-        if learner is None:
-            restore(estimator, before)
-        else:
-            with before["_lock"]:
+        with estimator.__dict__.get("_lock", NO_LOCK):
+            if learner is None:
+                restore(estimator, before)
+            else:
                 restore(estimator, before | {"_scorer": ScorerCache()})  # somebody may have predicted in between
                 learner.rollback(savepoint)
         if random is not None:
@@ -62,7 +69,7 @@ def learn_examples(
     self: OnlineEstimator, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray[np.int64]
 ) -> None:
     """Learns from examples; a class of which there was none yet begins with its first one. Rows may be dicts."""
-    if isinstance(rows, ObjectRows) and (self._learner.kernel is None or self._learner.kernel.takes == "vectors"):
+    if isinstance(rows, ObjectRows) and takes_rows(self._learner.kernel):
         _learn_dicts(self, rows.objects.tolist(), y, weights, row_ids)
         return
     targets, n_seen, start = self._targets, self._learner.n_seen, 0
@@ -100,34 +107,26 @@ def _learn_dicts(
                 become_sparse(self)
     if isinstance(self._columns, Vocabulary):
         with self._lock:
+            before = self._columns
+            assert isinstance(before, Vocabulary)
             rows = rows_to_learn(self, examples)
-        learn_examples(self, _checked(self, rows), y, weights, row_ids)
+        learn_examples(self, checked_rows(self, rows), y, weights, row_ids)
         with self._lock:
-            tidy_up(self)
-            self._learner.scores(rows[-1:])  # packs what is kept, for the next example
+            end_learning(self, before, rows)
         return
     start = 0
     for stop in [*_that_bring_features(examples, known), len(examples)]:
         if start < stop:
             same = slice(start, stop)
-            rows = _checked(self, VectorRows(self._columns.matrix(examples[same], self._name)))
+            rows = checked_rows(self, self._columns.rows(examples[same], self._name))
             learn_examples(self, rows, y[same], weights[same], row_ids[same])
         if stop < len(examples):
             one = slice(stop, stop + 1)
             with self._lock:
                 columns = with_features_of(examples[stop], self._columns, self._name)
-                row = _checked(self, VectorRows(columns.matrix(examples[one], self._name)))
+                row = checked_rows(self, columns.rows(examples[one], self._name))
                 learn_change(self, row, y[one], weights[one], row_ids[one], columns)
         start = stop + 1
-
-
-def _checked(estimator: OnlineEstimator, rows: VectorRows) -> VectorRows:
-    """The rows, if the estimator can learn from them."""
-    kernel = estimator._learner.kernel
-    if kernel is not None:
-        kernel.check_rows(rows, "X")
-        estimator._check_examples(kernel, rows)
-    return rows
 
 
 def _that_bring_features(examples: list[dict[Any, Any]], known: set[Any]) -> Iterator[int]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from onkel._core import _native
 from onkel.errors import KindError, ShapeError, ValuesError
+from onkel.estimators.input import takes_rows
 from onkel.estimators.vocabulary import Vocabulary
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
@@ -37,21 +38,20 @@ def as_batch(x: Any, kernel: Kernel) -> Any:
     return array[None, :] if array.ndim == 1 else array
 
 
-def one_row(x: Any, kernel: Kernel, columns: Columns | Vocabulary, name: str, width: int | None = None) -> Rows:
-    """One checked example, for an estimator with these columns; features of a dict that have no column are ignored.
-
-    `width` is the number of columns that the learner knows, if they are those of a vocabulary.
-    """
+def one_row(x: Any, kernel: Kernel, columns: Columns | Vocabulary, name: str) -> Rows:
+    """One checked example, for an estimator with these columns; features of a dict that have no column are ignored."""
     if isinstance(columns, Vocabulary):
-        return columns.row(by_name(x, columns), width or columns.n_features, name)
+        return columns.row(by_name(x, columns), name)
     if type(x) is not np.ndarray:
-        if kernel.takes != "vectors" or hasattr(x, "toarray"):
+        if not takes_rows(kernel) or hasattr(x, "toarray"):
             return _checked_row(x, kernel, columns, name)
         x = by_name(x, columns)
         if isinstance(x, dict):
             named_columns(columns, name)
             x = columns.vector(x, name)
-    elif kernel.takes != "vectors":
+        elif columns.names is not None:
+            columns.check_names(x)
+    elif not takes_rows(kernel):
         return _checked_row(x, kernel, columns, name)
     row = np.array(x, dtype=columns.dtype, ndmin=2, order="C")  # a copy, so that the caller may change x later
     d = columns.n_features
@@ -69,7 +69,7 @@ def one_row(x: Any, kernel: Kernel, columns: Columns | Vocabulary, name: str, wi
 
 def by_name(x: Any, columns: Columns | Vocabulary) -> Any:
     """A Series as a dict {feature: value}, if the columns have names; anything else as it is."""
-    return x if columns.names is None and not columns.open else dict_of(x)
+    return x if columns.names is None and not columns.open else dict_of(x, frames=columns.open)
 
 
 def brings_features(x: Any, columns: Columns | Vocabulary) -> bool:
@@ -80,14 +80,17 @@ def brings_features(x: Any, columns: Columns | Vocabulary) -> bool:
 
 
 def with_features_of(x: dict[Any, Any], columns: Columns, name: str) -> Columns:
-    """The columns, extended by the features of a dict that have none yet; the same columns if it has no new ones."""
+    """The columns, extended by the features of a dict that have none yet; the same columns if it has no new ones.
+
+    From then on data frames are read as dicts, too: those without the new features are not refused.
+    """
     known = named_columns(columns, name)
     new = [feature for feature in x if feature not in known]
     if not new:
         return columns
     assert columns.names is not None
     names = (*columns.names, *new)
-    return dataclasses.replace(columns, n_features=len(names), names=names)
+    return dataclasses.replace(columns, n_features=len(names), names=names, open=True)
 
 
 def named_columns(columns: Columns, name: str) -> dict[Any, int]:

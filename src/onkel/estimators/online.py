@@ -28,14 +28,14 @@ from onkel.errors import InputError, KindError
 from onkel.estimators import estimator_state, fitted
 from onkel.estimators.base import Estimator, warn_of_conflicts
 from onkel.estimators.examples import Examples, examples_of, first_attributes
-from onkel.estimators.input import are_labels, first_data, more_data, rows_to_predict
+from onkel.estimators.input import are_labels, first_data, more_data, rows_to_predict, takes_rows
 from onkel.estimators.learning import learn_change, learn_examples, undo_if_refused
 from onkel.estimators.one_example import as_batch, brings_features, by_name, one_row
 from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.progress import progress_bar
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, Targets, check_labels, class_weights
-from onkel.estimators.vocabulary import SHOWN, Vocabulary, tidy_up
+from onkel.estimators.vocabulary import SHOWN, Vocabulary, learn_one_dict
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.learners.epochs import Epochs, StreamedEpochs, run_epochs
@@ -67,7 +67,6 @@ class OnlineEstimator(Estimator):
     _learner: Learner
     _targets: Targets
     _columns: Columns | Vocabulary
-    _width: int  # the number of columns of a vocabulary that the learner knows
     _scorer: fitted.ScorerCache
     _lock: Lock  # whoever learns or reads takes it; learning leaves it between two parts
     _built_with: BuiltWith
@@ -140,7 +139,7 @@ class OnlineEstimator(Estimator):
                     assign(self, **new)
                 else:
                     restore(self, self._unfitted() | new | {"_draw": random.uniform()})
-                tidy_up(self)
+                self._forget_features()
             if not go_on:
                 self._after_fit(run, examples, interrupted is not None)
             if interrupted is None:
@@ -148,6 +147,11 @@ class OnlineEstimator(Estimator):
         if interrupted is not None:
             raise interrupted
         return self
+
+    def _forget_features(self) -> None:
+        """Forgets the features of sparse dicts that nothing learned depends on, after the first data."""
+        if isinstance(self._columns, Vocabulary):
+            assign(self, _columns=self._columns.held_by(self._learner))
 
     def _finish_fit(self) -> None:
         """Called at the end of every fit that was not interrupted."""
@@ -159,7 +163,9 @@ class OnlineEstimator(Estimator):
         faster = self._new_epochs(learner, examples, targets)
         if faster is not None:
             return faster
-        restore(self, self._unfitted() | new | {"_learner": learner, "n_iter_": 0, "converged_": False, "_draw": 0.0})
+        with self._lock:
+            begun = {"_learner": learner, "n_iter_": 0, "converged_": False, "_draw": 0.0}
+            restore(self, self._unfitted() | new | begun)
         return StreamedEpochs(self._learn, lambda: self._learner, *examples.learned, self._lock)
 
     def _first_examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Examples]:
@@ -185,7 +191,8 @@ class OnlineEstimator(Estimator):
         checked = more_data(self, kernel, self._columns, X, y, self.TARGETS.kind)
         if self.TARGETS is Labels and not are_labels(checked.y):
             check_labels(checked.y, self._name)
-        self._check_examples(kernel, checked.rows)
+        if not (isinstance(checked.rows, ObjectRows) and takes_rows(kernel)):  # dicts are checked when they are learned
+            self._check_examples(kernel, checked.rows)
         next_id = self._learner.next_row_id
         return examples_of(self, checked, sample_weight, next_id, self._targets, balanced=balanced)
 
@@ -215,7 +222,7 @@ class OnlineEstimator(Estimator):
                 self._learn(*examples.learned)
             with self._lock:
                 self._learner.skip_to(examples.next_row_id)
-                tidy_up(self)
+                self._forget_features()
         return self
 
     def _check_classes(self, classes: Any) -> None:
@@ -239,7 +246,8 @@ class OnlineEstimator(Estimator):
         learner = self._new_learner(new.get("kernel_", LINEAR), checked.columns.n_features, targets.n_outputs)
         draw = check_random_state(self.random_state).uniform()
         new |= {"_learner": learner, "_draw": draw, "n_iter_": 1, "converged_": False}
-        restore(self, self._unfitted() | new)
+        with self._lock:
+            restore(self, self._unfitted() | new)
         return examples
 
     def _known_classes(self, classes: Any) -> Labels:
@@ -276,6 +284,8 @@ class OnlineEstimator(Estimator):
                 self._check_examples(kernel, row)
                 target = self._targets.target(label)  # type: ignore[attr-defined]
                 learner.learn_one(row, target, learner.next_row_id)
+            elif self.class_weight is None and known and type(x) is dict and isinstance(columns, Vocabulary):
+                learn_one_dict(self, x, self._targets.target(label))  # type: ignore[attr-defined]
             else:
                 self._refuse_many(label)
                 labels = np.asarray([y])
@@ -286,7 +296,8 @@ class OnlineEstimator(Estimator):
 
     def _learn_first(self, x: Any, y: Any) -> Self:
         """Learns from the first example of a stream; a dict defines the columns."""
-        return self._learn_chunk(as_batch(dict_of(x), self._named_kernel()), y)
+        kernel = self._named_kernel()
+        return self._learn_chunk(as_batch(dict_of(x, frames=False) if takes_rows(kernel) else x, kernel), y)
 
     def _learn_one_more(self, x: Any, y: NDArray) -> None:
         """Learns from an example that may bring a class or features, or has a class weight; y (1,)."""
@@ -299,7 +310,7 @@ class OnlineEstimator(Estimator):
         if class_weight is not None:
             weights = class_weights(class_weight, y, weights > 0, self._name, targets, balanced=False)
         row_id = self._learner.next_row_id
-        if isinstance(x, dict) and kernel.takes == "vectors":
+        if isinstance(x, dict) and takes_rows(kernel):
             row: Rows = ObjectRows(np.array([x]))
         else:
             row = one_row(x, kernel, columns, self._name)
@@ -356,7 +367,10 @@ class OnlineEstimator(Estimator):
         with self._lock:
             if self._knows_no_class():
                 return None
-            row = one_row(x, self._learner.kernel or LINEAR, self._columns, self._name, self.__dict__.get("_width"))
+            columns = self._columns
+            if isinstance(columns, Vocabulary):
+                columns = columns.held_by(self._learner)
+            row = one_row(x, self._learner.kernel or LINEAR, columns, self._name)
             return self._decide_one(self._scores_one(row))
 
     def _knows_no_class(self) -> bool:

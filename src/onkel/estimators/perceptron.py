@@ -179,6 +179,7 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return self._learner.scorer(self.hypothesis, self._draw)
 
     def _hypothesis(self) -> object:
+        self._check_params()  # it may have been set since
         return self.hypothesis
 
     def _scores_one(self, row: Rows) -> NDArray[np.float64]:
@@ -311,6 +312,7 @@ class Perceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return self._learner.scorer(self.hypothesis)
 
     def _hypothesis(self) -> object:
+        self._check_params()  # it may have been set since
         return self.hypothesis
 
     def _scores_one(self, row: Rows) -> NDArray[np.float64]:

@@ -203,8 +203,8 @@ _ONLINE_ATTRIBUTES = {
         n_features_in_ : the number of features; absent for kernels on objects.
         """,
     "feature_names_in_": """
-        feature_names_in_ : the names of the features; present if X was a data frame whose columns have strings as
-            names.
+        feature_names_in_ : the names of the features; present after a data frame whose columns have strings as names,
+            and after dicts. Of dicts with few of many features they are those that the model depends on at present.
         """,
     "streams (numbers)": """
         It learns from streams, too: `partial_fit` takes a chunk of examples, `learn_one` a single one, and

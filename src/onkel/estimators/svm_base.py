@@ -23,10 +23,11 @@ from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.errors import KindError, ParameterError, ValuesError, warn
 from onkel.estimators import estimator_state
 from onkel.estimators.base import Estimator
+from onkel.estimators.examples import attributes_of
 from onkel.estimators.input import first_data, rows_to_predict
 from onkel.estimators.parameters import bytes_of
 from onkel.estimators.progress import progress_bar
-from onkel.estimators.vocabulary import Vocabulary
+from onkel.estimators.vocabulary import SHOWN, Vocabulary
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
@@ -108,11 +109,10 @@ class SupportVectorMachine(Estimator):
             assert isinstance(rows, VectorRows)
             rows = rows.with_columns(places)
         self._columns = columns
-        names, n_features = self._columns.names, self._columns.n_features
-        found = {"n_features_in_": n_features, "feature_names_in_": names and np.array(names, dtype=object)}
-        for name, value in found.items():
-            if value is not None:
-                setattr(self, name, value)
+        found = attributes_of(columns)
+        for name in SHOWN:
+            if name in found:
+                setattr(self, name, found[name])
             elif hasattr(self, name):  # of an earlier fit
                 delattr(self, name)
         self.shape_fit_ = getattr(X, "shape", (len(rows),))

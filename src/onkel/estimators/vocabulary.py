@@ -6,12 +6,16 @@ with a budget takes bounded memory, however many features a stream has. Examples
 features: forgetting changes nothing in what is learned. In a prediction a feature without a column is left out.
 
 Dicts with few features, or dense ones, become dense rows (`onkel.models.columns.Columns`), whose features stay.
+
+A vocabulary never changes: learning puts another one in its place, before the learner sees new features, together with
+a learner that has room for them, and again when it has learned. So every column that the learner depends on has its
+name at any moment, whatever interruption, reader or undoing comes between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +23,41 @@ from numpy.typing import NDArray
 from onkel._core.transaction import assign, restore
 from onkel.errors import InputError, KindError
 from onkel.kernels.vectors import FEW_FEATURES, VectorRows
+from onkel.learners.learner import Learner
 from onkel.models.columns import FEW, Columns, csr_of_dicts
 from onkel.models.state import Setting, State
 
 if TYPE_CHECKING:
     from onkel.estimators.online import OnlineEstimator
 
-__all__ = ["SHOWN", "Vocabulary", "become_sparse", "first_columns", "is_sparse", "rows_to_learn", "tidy_up"]
+__all__ = [
+    "SHOWN",
+    "Vocabulary",
+    "become_sparse",
+    "checked_rows",
+    "end_learning",
+    "first_columns",
+    "is_sparse",
+    "learn_one_dict",
+    "rows_to_learn",
+]
 
 WIDTH = 2 * FEW_FEATURES  # columns at first, so many that packed rows hold only the features that occur
 SPARSE_BELOW = 0.25  # dicts whose features are fewer than this fraction of all known ones become CSR rows
+SHOWN = ("n_features_in_", "feature_names_in_")  # attributes that follow from a vocabulary
 
 Example = Mapping[Any, Any]
 
 
 class Vocabulary:
-    """The columns of sparse dicts: names that come and go.
+    """The columns of sparse dicts; immutable.
 
-    Every column that the learner depends on has its name here. Between a call and the next `forget` there may be names
-    that it does not depend on (`tidy` is then False): they are there before the learner sees them, so that an
-    interruption at any line leaves no column without its name.
+    Parameters
+    ----------
+    places : the column of each feature that has one.
+    used : which columns have a feature, (n_features,).
+    dtype : of the rows.
+    tidy : whether the learner depends on every one of these features. While it learns, there may be others.
     """
 
     KIND: ClassVar[str] = "columns/vocabulary"
@@ -47,64 +66,50 @@ class Vocabulary:
     names = None  # unlike those of `Columns`, they have no fixed order
     open = True
 
-    def __init__(self, n_features: int, dtype: np.dtype) -> None:
-        self.dtype, self.tidy = dtype, True
-        self.places: dict[Hashable, int] = {}
-        self._names: list[Hashable] = [None] * n_features
-        self._used = np.zeros(n_features, dtype=bool)
+    def __init__(
+        self, places: dict[Hashable, int], used: NDArray[np.bool_], dtype: np.dtype, *, tidy: bool = False
+    ) -> None:
+        self.places, self.used, self.dtype, self.tidy = places, used, dtype, tidy
 
     @property
     def n_features(self) -> int:
         """The number of columns, with those that are free."""
-        return len(self._names)
+        return len(self.used)
 
-    def add(self, examples: Sequence[Example]) -> NDArray[np.int64]:
-        """Gives a free column to each feature that has none; returns these columns."""
+    def with_features(self, examples: Sequence[Example]) -> Vocabulary:
+        """The vocabulary in which every feature of the dicts has a column."""
         new = list(dict.fromkeys(name for x in examples for name in x if name not in self.places))
         if not new:
-            return np.empty(0, dtype=np.int64)
-        self.tidy = False
-        free = np.flatnonzero(~self._used)[: len(new)]
-        if len(free) < len(new):
-            width = max(2 * self.n_features, self.n_features + len(new))
-            used = np.zeros(width, dtype=bool)
-            used[: self.n_features] = self._used
-            self._used = used
-            self._names += [None] * (width - self.n_features)
-            free = np.flatnonzero(~used)[: len(new)]
-        self._used[free] = True
-        for name, place in zip(new, free.tolist(), strict=True):
-            self._names[place] = name
-            self.places[name] = place
-        return free
+            return Vocabulary(self.places, self.used, self.dtype)
+        used = self.used.copy()
+        if np.count_nonzero(used) + len(new) > len(used):
+            used = np.concatenate([used, np.zeros(max(len(used), len(new)), dtype=bool)])
+        free = np.flatnonzero(~used)[: len(new)]
+        used[free] = True
+        return Vocabulary(self.places | dict(zip(new, free.tolist(), strict=True)), used, self.dtype)
 
-    def forget(self, columns: NDArray[np.int64]) -> None:
-        """Takes back columns; may be repeated."""
-        for place in columns.tolist():
-            self.places.pop(self._names[place], None)
-            self._names[place] = None
-        self._used[columns] = False
-        self.tidy = True
+    def held_by(self, learner: Learner) -> Vocabulary:
+        """The vocabulary without the features that nothing learned depends on."""
+        if self.tidy:
+            return self
+        used, places = self.used & learner.features_in_use(self.n_features), self.places
+        if np.count_nonzero(used) < len(places):
+            places = {name: place for name, place in places.items() if used[place]}
+        return Vocabulary(places, used, self.dtype, tidy=True)
 
-    def keep_only(self, held: NDArray[np.bool_]) -> None:
-        """Forgets the features whose columns are not held; columns beyond the end of `held` are not."""
-        gone = self._used.copy()
-        gone[: len(held)] &= ~held
-        self.forget(np.flatnonzero(gone))
-
-    def rows(self, examples: Sequence[Example], width: int, who: str) -> VectorRows:
-        """Dicts as CSR rows with `width` columns; features that have none of these are left out."""
-        rows = VectorRows(csr_of_dicts(examples, self.places, width, self.dtype, who))
+    def rows(self, examples: Sequence[Example], who: str) -> VectorRows:
+        """Dicts as CSR rows; features without a column are left out."""
+        rows = VectorRows(csr_of_dicts(examples, self.places, self.dtype, who), self.n_features)
         rows._kept["is sparse"] = True
         return rows
 
-    def row(self, x: Any, width: int, who: str) -> VectorRows:
-        """One dict to predict, as a CSR row."""
+    def row(self, x: Any, who: str) -> VectorRows:
+        """One dict as a CSR row; refuses anything else."""
         if not isinstance(x, dict):
             self.refuse(x, who)
-        return self.rows([x], width, who)
+        return self.rows([x], who)
 
-    def refuse(self, X: Any, who: str) -> None:
+    def refuse(self, X: Any, who: str) -> NoReturn:
         """Refuses data without names."""
         raise KindError(
             f"{who} learns from dicts of many features, whose columns come and go, so it needs dicts "
@@ -112,17 +117,16 @@ class Vocabulary:
         )
 
     def columns(self) -> tuple[Columns, NDArray[np.int64]]:
-        """The features that are held, in the order of their columns, and these columns."""
-        places = np.flatnonzero(self._used)
-        names = tuple(self._names[place] for place in places.tolist())
+        """The features in the order of their columns, and these columns."""
+        names = tuple(sorted(self.places, key=self.places.__getitem__))
+        places = np.array([self.places[name] for name in names], dtype=np.int64)
         return Columns(len(names), names, self.dtype, open=True), places
 
     def state(self) -> State:
         """The features with their columns."""
         columns, places = self.columns()
-        names = columns.state().arrays["names"]
         settings: dict[str, Setting] = {"n_features": self.n_features, "dtype": np.dtype(self.dtype).name}
-        return State(self.KIND, self.VERSION, settings, {"names": names, "places": places})
+        return State(self.KIND, self.VERSION, settings, {"names": columns.names_array(), "places": places})
 
     @classmethod
     def from_state(cls, state: State) -> Vocabulary:
@@ -136,11 +140,9 @@ class Vocabulary:
                 f"the state of kind {cls.KIND!r}: each of its {len(names)} names must have a column below {width}, and "
                 f"the dtype must be float32 or float64; got {len(places)} columns and {dtype}."
             )
-        found = cls(width, np.dtype(dtype))
-        found._used[places] = True
-        for name, place in zip(names, places.tolist(), strict=True):
-            found._names[place], found.places[name] = name, place
-        return found
+        used = np.zeros(width, dtype=bool)
+        used[places] = True
+        return cls(dict(zip(names, places.tolist(), strict=True)), used, np.dtype(dtype), tidy=True)
 
 
 def is_sparse(n_features: int, examples: Sequence[Example]) -> bool:
@@ -153,40 +155,67 @@ def first_columns(examples: Sequence[Example], dtype: np.dtype) -> Columns | Voc
     names = tuple(dict.fromkeys(name for x in examples for name in x))
     if not is_sparse(len(names), examples):
         return Columns(len(names), names, dtype, open=True)
-    vocabulary = Vocabulary(WIDTH, dtype)
-    vocabulary.add(examples)
-    return vocabulary
+    return Vocabulary({}, np.zeros(WIDTH, dtype=bool), dtype).with_features(examples)
+
+
+# ---------------------------------------------------------------- learning; the caller has the lock of the estimator
 
 
 def become_sparse(estimator: OnlineEstimator) -> None:
-    """Gives an estimator whose dicts had few features so far, as dense rows, a vocabulary; the caller has the lock."""
+    """Gives an estimator whose dicts had few features so far, as dense rows, a vocabulary."""
     columns, learner = estimator._columns, estimator._learner.copy()
-    vocabulary = Vocabulary(WIDTH, columns.dtype)
-    vocabulary.add([dict.fromkeys(columns.names or ())])
+    empty = Vocabulary({}, np.zeros(WIDTH, dtype=bool), columns.dtype)
+    vocabulary = empty.with_features([dict.fromkeys(columns.names or ())])
     learner.add_features(vocabulary.n_features, sparse=True)
     before = {name: value for name, value in vars(estimator).items() if name not in SHOWN}
-    restore(estimator, before | {"_learner": learner, "_columns": vocabulary, "_width": vocabulary.n_features})
-
-
-SHOWN = ("n_features_in_", "feature_names_in_")  # attributes that follow from a vocabulary
+    restore(estimator, before | {"_learner": learner, "_columns": vocabulary.held_by(learner)})
 
 
 def rows_to_learn(estimator: OnlineEstimator, examples: Sequence[Example]) -> VectorRows:
-    """Dicts as rows to learn from, every feature with a column; the caller has the lock."""
-    vocabulary = estimator._columns
-    assert isinstance(vocabulary, Vocabulary)
-    tidy_up(estimator)
-    vocabulary.add(examples)
-    vocabulary.tidy = False  # what is learned may also give up features
-    if vocabulary.n_features > estimator._width:
+    """Dicts as rows to learn from, every feature with a column."""
+    before = estimator._columns
+    assert isinstance(before, Vocabulary)
+    vocabulary = before.with_features(examples)
+    if vocabulary.n_features > before.n_features:
         learner = estimator._learner.copy()
         learner.add_features(vocabulary.n_features, sparse=True)
-        assign(estimator, _learner=learner, _width=vocabulary.n_features)
-    return vocabulary.rows(examples, vocabulary.n_features, estimator._name)
+        assign(estimator, _learner=learner, _columns=vocabulary)
+    else:
+        assign(estimator, _columns=vocabulary)
+    return vocabulary.rows(examples, estimator._name)
 
 
-def tidy_up(estimator: OnlineEstimator) -> None:
-    """Forgets the features that nothing learned depends on, if a call may have left some; the caller has the lock."""
-    vocabulary = estimator.__dict__.get("_columns")
-    if isinstance(vocabulary, Vocabulary) and not vocabulary.tidy:
-        vocabulary.keep_only(estimator._learner.features_in_use(estimator._width))
+def end_learning(estimator: OnlineEstimator, before: Vocabulary, rows: VectorRows | None = None) -> None:
+    """Forgets what nothing learned depends on, after rows have been learned from; `before` that, this was known."""
+    learner, vocabulary = estimator._learner, estimator._columns
+    assert isinstance(vocabulary, Vocabulary)
+    used = vocabulary.used & learner.features_in_use(vocabulary.n_features)
+    if np.array_equal(used, before.used):  # so it has the same features: new ones have columns that were free
+        assign(estimator, _columns=before)
+        return
+    assign(estimator, _columns=vocabulary.held_by(learner))
+    if rows is not None and learner.kernel is not None:
+        learner.scores(rows[-1:])  # packs what is kept now: the next example needs it
+
+
+def learn_one_dict(estimator: OnlineEstimator, x: Example, target: NDArray[np.float64]) -> None:
+    """Learns from one sparse dict of weight 1, whose class was seen before."""
+    before = estimator._columns
+    assert isinstance(before, Vocabulary)
+    try:
+        row = checked_rows(estimator, rows_to_learn(estimator, [x]))
+        learner = estimator._learner
+        learner.learn_one(row, target, learner.next_row_id)
+    except Exception:
+        end_learning(estimator, before)
+        raise
+    end_learning(estimator, before, row)
+
+
+def checked_rows(estimator: OnlineEstimator, rows: VectorRows) -> VectorRows:
+    """The rows, if the estimator can learn from them."""
+    kernel = estimator._learner.kernel
+    if kernel is not None:
+        kernel.check_rows(rows, "X")
+        estimator._check_examples(kernel, rows)
+    return rows

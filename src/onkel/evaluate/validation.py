@@ -167,12 +167,7 @@ def _singly(estimator: Any, stream: Stream, classes: Any) -> Iterator[Step]:
         if classes is None:
             estimator.learn_one(x, y)
         else:
-            if isinstance(x, dict):
-                raise KindError(
-                    "progressive_validation: classes are for partial_fit, which takes no dicts; got one as the first "
-                    "example. Leave classes out: they may come late."
-                )
-            estimator.partial_fit(stacked([x]), [y], classes=classes)
+            estimator.partial_fit([x] if isinstance(x, dict) else stacked([x]), [y], classes=classes)
             classes = None
         spent = clock() - start
         yield [y], [predicted.item() if isinstance(predicted, np.generic) else predicted], spent
@@ -183,11 +178,6 @@ def _chunkwise(estimator: Any, stream: Stream, size: int, classes: Any) -> Itera
     clock = time.perf_counter
     first = {} if classes is None else {"classes": classes}
     for X, y in stream.chunks(size):
-        if isinstance(X, list) and isinstance(X[0], dict):
-            raise KindError(
-                "progressive_validation: examples that are dicts are learned one by one, so chunk must be 1, and "
-                f"the estimator must have learn_one; got chunk={size} and {type(estimator).__name__}."
-            )
         start = clock()
         try:
             predicted = np.asarray(estimator.predict(X)).tolist()

@@ -182,7 +182,7 @@ class LasvmLearner:
         self.cache = self.cache.emptied()
 
     def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
-        """Which of the features some example that is kept has."""
+        """Which of the features some row in a slot has, also in one that was freed and not yet used again."""
         return self.rows.features_in_use(n_features)
 
     def end_epoch(self) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel.errors import InputError, KindError, ValuesError
+from onkel.kernels.vectors import Csr, VectorRows
 from onkel.models.frozen import Frozen
 from onkel.models.state import State
 
@@ -26,12 +26,18 @@ SHOWN = 5  # names that a message lists
 FEW = 64  # dicts with at most this many features in all become dense rows
 
 
-def dict_of(x: Any) -> Any:
-    """A Series whose index are strings, or another mapping, as a dict {feature: value}; anything else as it is."""
+def dict_of(x: Any, *, frames: bool) -> Any:
+    """One example that has names as a dict {feature: value}; anything else as it is.
+
+    It is a mapping or a Series whose index are strings; with `frames`, also a data frame of one row whose columns are
+    strings.
+    """
     if type(x) is np.ndarray or isinstance(x, dict):
         return x
     if isinstance(x, Mapping):
         return dict(x)
+    if frames and _is_frame(x) and len(x) == 1:
+        return _rows_of_frame(x)[0]
     if hasattr(x, "index") and hasattr(x, "to_numpy") and getattr(x, "ndim", 0) == 1:
         names = list(x.index)
         if names and all(isinstance(name, str) for name in names):
@@ -40,20 +46,33 @@ def dict_of(x: Any) -> Any:
 
 
 def dicts_of(X: Any, *, frames: bool) -> list[dict[Any, Any]] | None:
-    """A sequence of mappings as a list of dicts; with `frames`, the rows of a data frame, too. None: X is neither."""
-    if frames and hasattr(X, "columns") and hasattr(X, "to_numpy"):
-        names = list(X.columns)
-        return [dict(zip(names, row, strict=True)) for row in X.to_numpy().tolist()]
+    """Examples that have names as a list of dicts; None if they have none.
+
+    They are a sequence of mappings or of Series whose index are strings; with `frames`, also a data frame whose columns
+    are strings.
+    """
+    if frames and _is_frame(X):
+        return _rows_of_frame(X)
     is_sequence = isinstance(X, (list, tuple)) or (type(X) is np.ndarray and X.ndim == 1 and X.dtype == object)
-    if is_sequence and len(X) and all(isinstance(x, Mapping) for x in X):
-        return [dict(x) for x in X]
+    if is_sequence and len(X) and (isinstance(X[0], Mapping) or hasattr(X[0], "index")):
+        found = [dict_of(x, frames=False) for x in X]
+        if all(isinstance(x, dict) for x in found):
+            return found
     return None
 
 
-def csr_of_dicts(
-    examples: Sequence[Mapping[Any, Any]], places: Mapping[Any, int], width: int, dtype: np.dtype, who: str
-) -> sp.csr_array:
-    """Dicts as CSR rows with `width` columns; `places` has the column of each feature, others are left out."""
+def _is_frame(X: Any) -> bool:
+    """Whether X is a data frame whose columns are strings."""
+    return hasattr(X, "columns") and hasattr(X, "to_numpy") and all(isinstance(name, str) for name in X.columns)
+
+
+def _rows_of_frame(X: Any) -> list[dict[Any, Any]]:
+    names = list(X.columns)
+    return [dict(zip(names, row, strict=True)) for row in X.to_numpy().tolist()]
+
+
+def csr_of_dicts(examples: Sequence[Mapping[Any, Any]], places: Mapping[Any, int], dtype: np.dtype, who: str) -> Csr:
+    """Dicts as CSR rows; `places` has the column of each feature, others are left out."""
     indptr, indices, data = [0], [], []
     for x in examples:
         row = {places[name]: _number(name, value, who) for name, value in x.items() if name in places}
@@ -63,14 +82,13 @@ def csr_of_dicts(
     values = np.array(data, dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValuesError(f"{who}: x must be finite; got NaN or infinity.")
-    arrays = (values.astype(dtype), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int64))
-    return sp.csr_array(arrays, shape=(len(examples), width))
+    return Csr(np.array(indptr, dtype=np.int64), np.array(indices, dtype=np.int32), values.astype(dtype, copy=False))
 
 
 def _number(name: Any, value: Any, who: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise KindError(
             f"{who}: the values of x must be numbers; got {name!r}: {value!r}. "
             "Encode it first, such as {'colour=red': 1.0}."
@@ -119,11 +137,11 @@ class Columns(Frozen):
             raise ValuesError(f"{who}: x must be finite; got NaN or infinity.")
         return vector
 
-    def matrix(self, examples: Sequence[Mapping[Any, Any]], who: str) -> Any:
-        """Dicts as the rows of a matrix: a NumPy array, or a CSR array if there are more than `FEW` features."""
+    def rows(self, examples: Sequence[Mapping[Any, Any]], who: str) -> VectorRows:
+        """Dicts as rows: dense ones, or CSR rows if there are more than `FEW` features."""
         if self.names is None or len(self.names) <= FEW:
-            return np.array([self.vector(x, who) for x in examples], dtype=self.dtype)
-        return csr_of_dicts(examples, self.places, len(self.names), self.dtype, who)
+            return VectorRows(np.array([self.vector(x, who) for x in examples], dtype=self.dtype))
+        return VectorRows(csr_of_dicts(examples, self.places, self.dtype, who), len(self.names))
 
     def check_names(self, X: Any) -> None:
         """Refuses a data frame whose columns have other names or another order; of other data it checks nothing."""

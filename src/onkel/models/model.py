@@ -184,7 +184,7 @@ class ScoreModel(Frozen):
         if not isinstance(X, Rows) and self._takes != "objects":
             examples = dicts_of(X, frames=self.columns.open)
             if examples is not None:
-                X = self.columns.matrix(examples, type(self).__name__)
+                X = self.columns.rows(examples, type(self).__name__)
             self.columns.check_names(X)
         return self.scorer.scores(self._checked(X))
 
@@ -212,8 +212,10 @@ class ScoreModel(Frozen):
         """One example as the scorer takes it."""
         if self._takes == "objects":
             return prepare(self.kernel, [x])
-        x = dict_of(x) if self.columns.names is not None else x
+        x = dict_of(x, frames=self.columns.open) if self.columns.names is not None else x
         self.columns.check_names(x)
+        if isinstance(x, Mapping) and self.columns.names == ():  # nothing has been learned from dicts
+            return self.columns.rows([x], type(self).__name__)
         row = self.columns.vector(x, type(self).__name__)[None, :] if isinstance(x, Mapping) else as_one_row(x)
         d = self.columns.n_features
         if row.shape != (1, d):

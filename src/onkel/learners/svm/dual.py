@@ -381,14 +381,14 @@ class _Run:
             return False
         rows = self.problem.rows
         assert isinstance(rows, VectorRows)
-        self.problem = self.problem._replace(rows=rows.astype(np.dtype(np.float64)), gram=None)
-        self._live, self._rows, self._which = None, self.problem.rows, np.arange(len(self.f))
-        found = []
+        wide, found = rows.astype(np.dtype(np.float64)), []
         for beta in (self.beta, first.copy()):
             f = np.zeros((len(self.f), 1))
-            self._add(f, self.problem.rows, np.flatnonzero(beta), beta)
+            self._add(f, wide, np.flatnonzero(beta), beta)
             found.append((self._objective(beta, f[:, 0]), beta, f[:, 0]))
-        _, self.beta, self.f = min(found, key=lambda one: one[0])
+        _, self.beta, self.f = min(found, key=lambda one: one[0])  # a Ctrl-C before this leaves all as it was
+        self.problem = self.problem._replace(rows=wide, gram=None)
+        self._live, self._rows, self._which = None, wide, np.arange(len(self.f))
         self._set = self._set[:0]
         self._make_room(self.size)
         self.stalled, self._missed, self._wrong, self._corrected = False, 0.0, 0.0, math.inf
