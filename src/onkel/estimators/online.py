@@ -211,12 +211,13 @@ class OnlineEstimator(Estimator):
 
     def _learn_chunk(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learns from a chunk."""
+        self._check_params()
+        examples = None
+        if hasattr(self, "_learner"):
+            self._check_classes(classes)
+            examples = self._more_examples(X, y, sample_weight, balanced=False)
         with undo_if_refused(self):
-            self._check_params()
-            if hasattr(self, "_learner"):
-                self._check_classes(classes)
-                examples = self._more_examples(X, y, sample_weight, balanced=False)
-            else:
+            if examples is None:
                 examples = self._begin_stream(X, y, classes, sample_weight)
             if len(examples.rows):
                 self._learn(*examples.learned)
