@@ -377,10 +377,13 @@ def fresh_ids(n, rng):
 
 @pytest.mark.parametrize("cls", BUDGETED)
 def test_a_budget_bounds_the_memory_of_a_stream_of_fresh_names(cls):
-    estimator, memory = new(cls), []
-    for i, (x, y) in enumerate(fresh_ids(6000, np.random.default_rng(0)), 1):
-        estimator.learn_one(x, y)
-        if i % 3000 == 0:
+    estimator, memory, examples = new(cls), [], list(fresh_ids(6000, np.random.default_rng(0)))
+    for start in range(0, 6000, 500):
+        dicts, y = zip(*examples[start : start + 490], strict=True)
+        estimator.partial_fit(list(dicts), y)
+        for x, label in examples[start + 490 : start + 500]:
+            estimator.learn_one(x, label)
+        if start in (2500, 5500):
             memory.append(evaluate.memory(estimator) - ledger_bytes(estimator))
     assert estimator.n_features_in_ <= 12 + 3
     assert memory[0] == pytest.approx(memory[1], abs=100)  # a counter may become an object of its own

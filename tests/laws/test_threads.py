@@ -14,7 +14,7 @@ from contract.registered import ONLINE, in_small_parts, new, scores
 import onkel
 from onkel._core import Lock
 
-SECONDS = 0.25  # for which a thread learns
+SECONDS = 0.1  # for which a thread learns
 
 
 def stream(n=3000):
