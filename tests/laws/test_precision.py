@@ -332,3 +332,13 @@ def test_a_learner_that_begins_with_large_float32_rows_learns_as_from_float64():
     )
     assert narrow.n_mistakes_ == wide.n_mistakes_
     assert (narrow.decision_function(large) == wide.decision_function(large)).all()
+
+
+@pytest.mark.parametrize("value", [1e39, 1e-50])
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_one_row_that_float32_cannot_hold_is_refused(value):
+    estimator = KernelPerceptron(gamma=1.0).partial_fit(np.eye(2, dtype=np.float32), [0, 1])
+    for call in (lambda: estimator.learn_one(np.full(2, value), 0), lambda: estimator.predict_one([value, value])):
+        with pytest.raises(ValuesError, match="float32"):
+            call()
+    assert estimator.n_rounds_ == 2
