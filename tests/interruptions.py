@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import traceback
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FrameType
@@ -144,13 +145,13 @@ def stop_after(call: Callable[[], Any], seconds: float) -> bool:
     return False
 
 
-def spread(lines: list[tuple[str, int]], count: int, times: int = 1) -> list[int]:
-    """Positions in `lines` to stop at: the first and last two, and the runs of `count` different lines of code.
+def spread(lines: list[tuple[str, int]], count: int, times: int = 1, seed: int = 0) -> list[int]:
+    """Positions in `lines` to stop at: the first and last two, and the runs of `count` other lines of code.
 
     A line that runs several times counts once, and is stopped at `times` of its runs: loops over rows shall not hide
     the line that puts the result in its place.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     runs: dict[tuple[str, int], list[int]] = {}
     for k, line in enumerate(lines):
         runs.setdefault(line, []).append(k)
@@ -159,6 +160,26 @@ def spread(lines: list[tuple[str, int]], count: int, times: int = 1) -> list[int
     for i in rng.permutation(len(places))[:count]:
         found.update(rng.choice(places[i], size=min(times, len(places[i])), replace=False).tolist())
     return sorted(found)
+
+
+def in_turn(lines: list[tuple[str, int]], count: int, turn: int) -> list[int]:
+    """Positions in `lines` to stop at: the first and the last, and a run of `count` lines of code whose turn it is.
+
+    All lines of the package stand on a circle, in one order for all calls. Each call takes the next `count` lines
+    that it runs from `turn` times the golden ratio on, which spreads the starts evenly. So calls that are numbered by
+    `turn` are stopped at different lines, and a line that many of them run has its turn in one of them.
+    """
+    rng = np.random.default_rng(turn)
+    runs: dict[tuple[str, int], list[int]] = {}
+    for k, line in enumerate(lines):
+        runs.setdefault(line, []).append(k)
+
+    def from_start(line: tuple[str, int]) -> float:
+        place = zlib.crc32(f"{line[0].removeprefix(PACKAGE)}:{line[1]}".encode()) / 2**32
+        return (place - turn * 0.6180339887) % 1.0
+
+    chosen = sorted(runs, key=from_start)[:count]
+    return sorted({0, len(lines) - 1, *(int(rng.choice(runs[line])) for line in chosen)})
 
 
 # ---------------------------------------------------------------- what is left

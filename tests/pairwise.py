@@ -7,7 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["name_of", "pairwise"]
+__all__ = ["FULL", "name_of", "pairwise"]
+
+FULL = bool(os.environ.get("ONKEL_FULL_PRODUCTS"))  # make test-long: every combination, more examples, every line
 
 
 def pairwise(*lists: Sequence[Any]) -> list[tuple[Any, ...]]:

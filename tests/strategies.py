@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from pairwise import FULL
 
 from onkel.kernels import (
     RBF,
@@ -23,6 +25,12 @@ from onkel.kernels import (
 
 scales = st.floats(0.05, 2.0).map(lambda v: round(v, 3))
 seeds = st.integers(0, 2**32 - 1)
+
+
+def few_examples(n: int) -> settings:
+    """A decorator: n examples of a test that every learner takes, or that is slow; `make test-long` has 5 n of them."""
+    return settings(max_examples=5 * n if FULL else n)
+
 
 # One of each, for tests that go through all kernels one by one.
 EVERY_VECTOR_KERNEL = (

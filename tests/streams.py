@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,13 @@ def words(n: int, seed: int = 0) -> list[str]:
 
 def shared_letters(X: Any, Z: Any) -> NDArray[np.float64]:
     """The cosine of the counts of letters."""
-    A, B = (np.array([_counts(word) for word in some]) for some in (X, Z))
-    return (A @ B.T) / np.linalg.norm(A, axis=1)[:, None] / np.linalg.norm(B, axis=1)
+    return np.array([_direction(word) for word in X]) @ np.array([_direction(word) for word in Z]).T
 
 
 @functools.cache
-def _counts(word: str) -> list[float]:
-    return [float(word.count(letter)) for letter in "abcde"]
+def _direction(word: str) -> list[float]:
+    counts = [float(word.count(letter)) for letter in "abcde"]
+    return [count / math.hypot(*counts) for count in counts]
 
 
 def targets(task: str, X: NDArray, classes: int, late: int | None) -> NDArray:

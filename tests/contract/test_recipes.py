@@ -101,7 +101,7 @@ def test_a_recipe_followed_word_by_word_gives_what_it_promises(title, copy):
     assert len(found) == text.count("```python") == steps
     for edit in found:
         edit.apply(copy)
-    arguments = [*named_tests(text), *chosen, "-n0", "-v", "-p", "no:cacheprovider"]
+    arguments = [*named_tests(text), *chosen, "-n0", "-v", "-p", "no:cacheprovider", "--hypothesis-profile=few"]
     code = textwrap.dedent(RUN).format(root=str(copy), arguments=arguments)
     run = subprocess.run([sys.executable, "-c", code], cwd=copy, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]

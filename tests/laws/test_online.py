@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairwise import pairwise
 from reference.online_oracles import BUDGETED, LEARNERS, SMALL, Learner, assert_alike, feed, scores_of, terms_of
-from strategies import as_csr, seeds
+from strategies import as_csr, few_examples, seeds
 
 from onkel import (
     BudgetPerceptron,
@@ -69,7 +69,7 @@ def outcome(learner, estimator, X):
 
 @pytest.mark.parametrize(("learner", "chunk", "classes"), pairwise(LEARNERS, [1, 7, 64, 1000], [2, 3, 5]), ids=str)
 @given(seeds)
-@settings(max_examples=4)
+@few_examples(2)
 def test_a_chunked_pass_equals_its_samples_one_by_one(learner, chunk, classes, seed):
     X, y = data(learner, seed, n=130, classes=classes)
     chunked = feed(learner.make(), X, y, chunk, classes=range(classes))
@@ -92,7 +92,7 @@ def test_chunks_larger_than_any_tile_are_loops_too(learner, d):
 
 @pytest.mark.parametrize("learner", BUDGETED, ids=str)
 @given(seeds, st.sampled_from([2, 3]), st.integers(1, 12))
-@settings(max_examples=15)
+@few_examples(5)
 def test_the_support_is_never_larger_than_the_budget(learner, seed, classes, budget):
     X, y = whole_numbers(seed, classes=classes)
     if learner.task == "regression":
@@ -113,7 +113,7 @@ def test_the_support_is_never_larger_than_the_budget(learner, seed, classes, bud
 
 @every_learner
 @given(seeds, st.sampled_from([2, 3]), st.sampled_from([None, 1, 7, 64, 1000]))
-@settings(max_examples=10)
+@few_examples(4)
 def test_the_support_is_in_the_order_in_which_it_entered(learner, seed, classes, chunk):
     X, y = data(learner, seed, n=130, classes=classes)
     estimator = feed(learner.make(), X[:80], y[:80], chunk, classes=range(classes))
@@ -124,7 +124,7 @@ def test_the_support_is_in_the_order_in_which_it_entered(learner, seed, classes,
 
 @every_learner
 @given(seeds, st.sampled_from([2, 3]))
-@settings(max_examples=5)
+@few_examples(3)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_support_is_in_the_order_in_which_it_entered_also_where_rows_are_not(learner, seed, classes):
     X, y = data(learner, seed, n=130, classes=classes)
@@ -139,7 +139,7 @@ def test_the_support_is_in_the_order_in_which_it_entered_also_where_rows_are_not
 
 @every_learner
 @given(seeds, st.sampled_from([1, 20, 1000]), st.sampled_from([2, 3]))
-@settings(max_examples=10)
+@few_examples(4)
 def test_a_resumed_learner_goes_on_bit_for_bit(learner, seed, chunk, classes):
     X, y = data(learner, seed, n=120, classes=classes)
     straight = feed(learner.make(), X[:60], y[:60], chunk, classes=range(classes))
@@ -181,7 +181,7 @@ def test_the_callers_arrays_are_neither_kept_nor_changed(learner, storage):
 
 @every_learner
 @given(seeds, st.sampled_from([2, 3]))
-@settings(max_examples=10)
+@few_examples(4)
 def test_weight_zero_is_absence(learner, seed, classes):
     X, y = data(learner, seed, classes=classes)
     w = np.random.default_rng(seed + 1).integers(0, 3, len(y)).astype(float)
@@ -198,7 +198,7 @@ def test_weight_zero_is_absence(learner, seed, classes):
 
 @every_learner
 @given(seeds)
-@settings(max_examples=8)
+@few_examples(3)
 def test_weight_one_is_no_weight(learner, seed):
     X, y = data(learner, seed)
     plain = feed(learner.make(), X, y, 32, classes=[0, 1])
@@ -208,7 +208,7 @@ def test_weight_one_is_no_weight(learner, seed):
 
 @every_learner
 @given(seeds, st.sampled_from([2, 3]))
-@settings(max_examples=10)
+@few_examples(3)
 def test_sparse_rows_are_dense_rows(learner, seed, classes):
     X, y = data(learner, seed, classes=classes, d=8)
     rng = np.random.default_rng(seed)
@@ -248,10 +248,10 @@ def test_the_model_of_a_learner_scores_as_it_does(learner):
 def test_memory_stops_growing(learner):
     rng = np.random.default_rng(0)
     estimator, sizes = learner.make(), []
-    for chunk in range(120):  # labels that nobody can guess: half of the examples are mistakes
+    for chunk in range(60):  # labels that nobody can guess: half of the examples are mistakes
         X, y = rng.standard_normal((500, 2)), rng.integers(0, 2, 500)
         feed(estimator, X, y + 0.0 if learner.task == "regression" else y, 500, classes=[0, 1])
-        if chunk in (59, 119):
+        if chunk in (29, 59):
             sizes.append(len(pickle.dumps(estimator)))
     assert sizes[1] <= sizes[0] + 1000
 
@@ -274,6 +274,7 @@ perceptron_kernels = st.sampled_from([RBF(gamma=0.5), Laplacian(gamma=1.0), Cosi
     ids=str,
 )
 @given(seeds, st.sampled_from([2, 3, 5]), perceptron_kernels, st.integers(1, 3))
+@few_examples(20)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_budget_that_never_fills_is_the_kernel_perceptron(learner, seed, classes, kernel, epochs):
     X, y = data(learner, seed, n=60, classes=classes)
@@ -287,7 +288,7 @@ def test_a_budget_that_never_fills_is_the_kernel_perceptron(learner, seed, class
 
 
 @given(seeds, st.sampled_from([2, 3]), st.sampled_from([Linear(), Polynomial(degree=2), RBF(gamma=0.05)]))
-@settings(max_examples=30)
+@few_examples(15)
 def test_a_projectron_in_few_dimensions_is_the_perceptron_with_few_points(seed, classes, kernel):
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(0.5, 1.5, (200, 2)) * rng.choice([-1, 1], (200, 2)), rng.integers(0, classes, 200)
@@ -303,6 +304,7 @@ def test_a_projectron_in_few_dimensions_is_the_perceptron_with_few_points(seed, 
 
 
 @given(seeds, st.sampled_from([2, 3, 5]), st.sampled_from([Linear(), Polynomial(degree=2)]), st.integers(1, 3))
+@few_examples(25)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_norma_without_decay_margin_and_bias_is_the_kernel_perceptron(seed, classes, kernel, epochs):
     X, y = whole_numbers(seed, classes=classes)  # every score is exact, ties at 0 included
@@ -326,7 +328,7 @@ def test_norma_without_decay_margin_and_bias_is_the_kernel_perceptron(seed, clas
     ids=str,
 )
 @given(seeds)
-@settings(max_examples=20)
+@few_examples(8)
 def test_the_one_output_of_two_classes_is_both_outputs_of_a_pair(learner, seed):
     # a third class that is named and never comes has a machine of its own; a budget or φ they would share with it
     X, y = data(learner, seed)
@@ -342,6 +344,7 @@ def test_the_one_output_of_two_classes_is_both_outputs_of_a_pair(learner, seed):
 
 
 @given(seeds, st.sampled_from([2, 3, 5]), st.integers(1, 12), st.booleans(), st.booleans())
+@few_examples(20)
 def test_what_the_forgetron_forgets_never_exceeds_its_allowance(seed, classes, budget, equal_points, weighted):
     X, y = whole_numbers(seed, n=90, d=1 if equal_points else 4, classes=classes)
     w = np.random.default_rng(seed).choice([0.1, 1.0, 5.0], len(X)) if weighted else np.ones(len(X))
@@ -354,7 +357,7 @@ def test_what_the_forgetron_forgets_never_exceeds_its_allowance(seed, classes, b
 
 
 @given(seeds, st.sampled_from([2, 3]), st.integers(1, 12))
-@settings(max_examples=20)
+@few_examples(10)
 def test_the_basic_forgetron_stays_in_its_ball_and_keeps_old_weights_small(seed, classes, budget):
     X, y = whole_numbers(seed, n=60, classes=classes)
     kernel, n = RBF(gamma=0.3), budget + 1
@@ -378,7 +381,7 @@ def test_the_basic_forgetron_stays_in_its_ball_and_keeps_old_weights_small(seed,
 
 
 @given(seeds, st.sampled_from([2, 3]), st.sampled_from([RBF(gamma=0.5), Laplacian(gamma=0.5), Polynomial(degree=2)]))
-@settings(max_examples=25)
+@few_examples(10)
 def test_a_projection_is_the_least_squares_one(seed, classes, kernel):
     X, y = data(Learner("Projectron", {}), seed, n=80, classes=classes)
     machine = Projectron(kernel, eta=0.0, budget=5, **ONCE)
@@ -405,7 +408,7 @@ def test_a_projection_is_the_least_squares_one(seed, classes, kernel):
 
 
 @given(seeds, st.sampled_from([0.05, 0.2, 0.5]))
-@settings(max_examples=20)
+@few_examples(8)
 def test_points_are_added_exactly_where_the_projection_is_farther_than_eta(seed, eta):
     X, y = data(Learner("Projectron", {}), seed, n=120, d=2)
     kernel = RBF(gamma=0.5)
@@ -467,7 +470,7 @@ pa_settings = st.tuples(
 
 
 @given(seeds, st.sampled_from([2, 3]), pa_settings)
-@settings(max_examples=40)
+@few_examples(16)
 def test_passive_aggressive_steps_land_where_they_should(seed, classes, setting):
     variant, C, budget, kernel = setting
     X, y = data(Learner("PassiveAggressiveClassifier", {}), seed, n=50, classes=classes)
@@ -490,7 +493,7 @@ def test_passive_aggressive_steps_land_where_they_should(seed, classes, setting)
 
 
 @given(seeds, pa_settings, st.sampled_from([0.0, 0.1, 0.5]))
-@settings(max_examples=40)
+@few_examples(16)
 def test_passive_aggressive_regression_lands_on_the_tube(seed, setting, epsilon):
     variant, C, budget, kernel = setting
     X, y = data(Learner("PassiveAggressiveRegressor", {}), seed, n=50)
@@ -541,7 +544,7 @@ norma_settings = st.tuples(
 
 
 @given(seeds, norma_settings, st.booleans(), st.sampled_from([None, 0.4]))
-@settings(max_examples=40)
+@few_examples(20)
 def test_normas_weights_are_the_closed_form_of_the_decay(seed, setting, intercept, nu):
     eta, lam, schedule = setting
     X, y = data(Learner("NormaClassifier", {}), seed)

@@ -13,7 +13,7 @@ from reference.lasvm_oracles import SlowLasvm, best_objective, objective
 from reference.online_oracles import feed, targets
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from strategies import as_csr, seeds
+from strategies import as_csr, few_examples, seeds
 
 import onkel.learners.lasvm
 from onkel import OnlineSVC
@@ -110,7 +110,7 @@ def test_what_goes_has_no_weight_and_is_on_the_right_side(seed, classes):
 
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
 @given(seeds, st.sampled_from([2, 3]), kernels, st.sampled_from([np.float32, np.float64]), st.booleans())
-@settings(max_examples=8)
+@few_examples(4)
 def test_chunks_are_loops_bit_for_bit(chunk, seed, classes, kernel, dtype, sparse):
     X, y = whole_numbers(seed, n=130, classes=classes)
     X = X.astype(dtype)
@@ -124,12 +124,12 @@ def test_chunks_are_loops_bit_for_bit(chunk, seed, classes, kernel, dtype, spars
 
 @pytest.mark.parametrize("size", [1, 16, 100])
 def test_neither_the_parts_of_a_chunk_nor_the_size_of_the_cache_matter(size, monkeypatch):
-    X, y = data(0, n=900, classes=3, noise=1.5)
+    X, y = data(0, n=450, classes=3, noise=1.5)
     expected = OnlineSVC(RBF(gamma=0.5), max_iter=2, random_state=0).fit(X, y)
     monkeypatch.setattr(onkel.learners.lasvm, "CHUNK", size)
     machine = OnlineSVC(RBF(gamma=0.5), max_iter=2, random_state=0, cache_size=0.002 * size).fit(X, y)
     assert outcome(machine, X) == outcome(expected, X)
-    assert machine.n_kept_ > 300
+    assert machine.n_kept_ > 150
 
 
 def test_whole_numbers_are_learned_alike_on_every_simd_path():
@@ -223,7 +223,7 @@ def test_a_row_that_is_met_in_several_passes_is_kept_once():
 
 
 @given(seeds, st.sampled_from([2, 3]), st.sampled_from([0.1, 5.0]))
-@settings(max_examples=10)
+@few_examples(6)
 def test_the_twin_learns_and_finishes_alike(seed, classes, C):
     X, y = data(seed, n=70, classes=classes)
     twin = SlowLasvm(RBF(gamma=0.5), C=C)
@@ -304,7 +304,7 @@ def test_examples_that_go_leave_no_memory_behind():
     pairwise([1, 2, 3, 5, 8, 20, 30, 60], [2, 3], ["Ctrl-C", "an error", "an error in learn_one"]),
 )
 def test_what_interrupts_in_the_middle_of_a_chunk_leaves_a_machine_that_is_whole(stop, classes, then):
-    X, y = data(0, n=150, classes=classes, noise=2.0)
+    X, y = data(0, n=100, classes=classes, noise=2.0)
     calls, left = [], []
     error = KeyboardInterrupt if then == "Ctrl-C" else ZeroDivisionError
 
@@ -321,13 +321,13 @@ def test_what_interrupts_in_the_middle_of_a_chunk_leaves_a_machine_that_is_whole
     calls.clear()
     left.append(error)
     with pytest.raises(error):
-        feed(machine, X[40:], y[40:], None if then == "an error in learn_one" else 110)
+        feed(machine, X[40:], y[40:], None if then == "an error in learn_one" else 60)
     seen = machine.n_rounds_
     left.clear()
     if then == "an error":
         assert outcome(machine, X) == before
     else:  # whole parts
-        assert 40 <= seen < 150
+        assert 40 <= seen < 100
         twin = OnlineSVC().resume(state)
         if seen > 40:
             twin.partial_fit(X[40:seen], y[40:seen])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from interruptions import lines_of, stop_at_line
+from interruptions import lines_of, spread, stop_at_line
+from pairwise import FULL
 from reference.online_oracles import SlowForgetron
 
 from onkel._core import _native
@@ -120,10 +122,12 @@ def small_parts(monkeypatch):
 # ---------------------------------------------------------------- transactions
 
 
-def some_of(lines: list[Any], name: str, first: int) -> range:
-    """All lines of two learners whose budget is full or that have grown, and every ninth of the others."""
-    step = 1 if name in ("Forgetron", "NORMA, grows") and first >= 40 else 9
-    return range(first % step, len(lines), step)
+def some_of(lines: list[Any], name: str, first: int) -> Sequence[int]:
+    """One run of each line of two learners whose budget is full or that have grown, and of some lines of the others."""
+    if FULL:
+        return range(len(lines))
+    whole = name in ("Forgetron", "NORMA, grows") and first >= 40
+    return spread(lines, len(lines) if whole else 40, seed=100 * first + list(CASES).index(name))
 
 
 @every

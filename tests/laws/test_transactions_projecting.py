@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pairwise import FULL
 from reference.online_oracles import SlowProjectron
 
 import onkel
@@ -117,9 +118,10 @@ def test_a_chunk_that_is_stopped_anywhere_is_learned_up_to_a_whole_part(kind, ou
     for start in (30, 46, 62):
         stream.chunk(straight, start, min(start + 16, 70))
         states[straight.n_seen] = straight.state()
+    step = 1 if FULL or (kind, outputs) == ("dense", 1) else 5  # the others differ in the lines of their rows only
     line, seen = 0, set()
     while True:
-        line += 1
+        line += step
         learner = ProjectingLearner.from_state(begin)
         try:
             with stopped_at(line):
@@ -149,9 +151,9 @@ def test_an_example_that_is_stopped_anywhere_is_learned_or_not(outputs, budget, 
         deferred += "deferred" in after.arrays
         if i == 30:
             learner = learner.copy()  # whose ledger has no room left
-        line = 0
+        line = 0 if FULL else -(i % 4)  # the next examples come to the lines between
         while learner.n_seen == i:
-            line += 1
+            line += 1 if FULL else 4
             kept = learner.alpha  # cached: must not survive an update
             try:
                 with stopped_at(line):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from data_sets import require
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reference.online_oracles import (
     CLASSIFIERS,
@@ -23,7 +23,7 @@ from reference.online_oracles import (
     largest_shrink,
     targets,
 )
-from strategies import seeds
+from strategies import few_examples, seeds
 
 from onkel import (
     BudgetPerceptron,
@@ -173,7 +173,7 @@ def data(seed, n=70, classes=2):
 
 @pytest.mark.parametrize("learner", CLASSIFIERS, ids=str)
 @given(seeds, st.sampled_from([2, 3, 4]), st.sampled_from([RBF(gamma=0.5), Laplacian(gamma=0.7)]), st.booleans())
-@settings(max_examples=25)
+@few_examples(8)
 def test_classifiers_learn_like_their_twins(learner, seed, classes, kernel, weighted):
     X, y, rng = data(seed, classes=classes)
     w = rng.choice([0.0, 0.5, 1.0, 2.0], len(X)) if weighted else np.ones(len(X))
@@ -195,7 +195,7 @@ def test_classifiers_learn_like_their_twins(learner, seed, classes, kernel, weig
 
 @pytest.mark.parametrize("learner", OTHERS, ids=str)
 @given(seeds, st.sampled_from([RBF(gamma=0.5), Laplacian(gamma=0.7)]), st.booleans())
-@settings(max_examples=25)
+@few_examples(8)
 def test_regression_and_novelty_learn_like_their_twins(learner, seed, kernel, weighted):
     X, _, rng = data(seed)
     y = np.sin(2 * X[:, 0]) + 0.2 * rng.standard_normal(len(X))
@@ -223,7 +223,7 @@ def test_passive_aggressive_twins_where_points_are_not_equally_long(kernel, vari
 
 
 @given(seeds, st.sampled_from([2, 3]))
-@settings(max_examples=15)
+@few_examples(8)
 def test_forgetting_at_random_drops_one_old_point_and_nothing_else(seed, classes):
     X, y, _ = data(seed, classes=classes)
     machine = RANDOM.make(random_state=seed)
@@ -264,7 +264,7 @@ def test_forgetting_at_random_is_uniform_over_ages():
 
 @pytest.mark.parametrize("learner", CLASSIFIERS, ids=str)
 @given(seeds, st.permutations([0, 1, 2, 3]))
-@settings(max_examples=10)
+@few_examples(4)
 def test_a_late_class_starts_at_its_first_example(learner, seed, arrival):
     X, y, _ = data(seed, n=45, classes=4)
     place = np.argsort(arrival)  # class c is not there before row 10 * its place
@@ -331,7 +331,7 @@ def test_the_papers_cases_are_the_largest_shrink_that_the_budget_allows(s, k, m,
 
 @pytest.mark.parametrize("learner", CLASSIFIERS, ids=str)
 @given(seeds)
-@settings(max_examples=10)
+@few_examples(3)
 def test_two_mirrored_outputs_are_one(learner, seed):
     X, y, _ = data(seed)
     one, two = learner.twin(), learner.twin()
