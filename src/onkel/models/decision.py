@@ -1,4 +1,4 @@
-"""Decisions: from the scores of an example to what is predicted, a class, a number, or inlier and outlier."""
+"""Decisions: from the scores of an example to what is predicted: a class, a grade, a number, or inlier and outlier."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onkel.models.frozen import Frozen
 from onkel.models.one_vs_one import by_class, votes
 from onkel.models.state import State
 
-__all__ = ["Classes", "Decision", "Number", "Outlier", "best_class"]
+__all__ = ["Classes", "Decision", "Number", "Outlier", "Ranks", "best_class"]
 
 
 @runtime_checkable
@@ -162,6 +162,48 @@ class Outlier(Frozen):
         """The decision that has this state."""
         state.expect(cls.KIND, cls.VERSION)
         return cls(state.setting("threshold", float), state.setting("inclusive", bool))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Ranks(Frozen):
+    """Predicts a grade: the score of an example lies between two of k − 1 ascending thresholds.
+
+    Parameters
+    ----------
+    labels : shape (k,), the grades, sorted; of any dtype.
+    thresholds : b, shape (k − 1,), ascending: labels[r] is predicted if r thresholds are ≤ the score.
+    """
+
+    KIND: ClassVar[str] = "decision/ranks"
+    VERSION: ClassVar[int] = 1
+
+    labels: NDArray
+    thresholds: NDArray[np.float64]
+
+    def decide(self, scores: NDArray[np.float64]) -> NDArray:
+        """The grade that is predicted for each row of scores (n, 1), in the dtype of `labels`."""
+        chosen: NDArray = self.labels[(scores >= self.thresholds).sum(axis=1)]
+        return chosen
+
+    def decision_function(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The score minus each threshold, shape (n, k − 1): those that are ≥ 0 are passed."""
+        return scores - self.thresholds
+
+    def state(self) -> State:
+        """Grades and thresholds, as a `State`."""
+        return State(self.KIND, self.VERSION, {}, {"labels": self.labels, "thresholds": self.thresholds})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The decision that has this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        labels, thresholds = state.array("labels"), state.array("thresholds")
+        if labels.ndim != 1 or thresholds.shape != (labels.size - 1,) or (np.diff(thresholds) < 0).any():
+            raise InputError(
+                f"the state of kind {cls.KIND!r}: labels must be a vector, and thresholds an ascending one, shorter by "
+                f"one; got shapes {labels.shape} and {thresholds.shape}."
+            )
+        return cls(labels, thresholds)
 
 
 def best_class(scores: NDArray[np.float64], unseen: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
