@@ -13,7 +13,8 @@ from onkel import registry
 from onkel.learners.learner import Learner
 
 METHODS = [name for name, value in vars(Learner).items() if inspect.isfunction(value) and not name.startswith("_")]
-ONLINE = [entry.name for entry in registry.estimators() if entry.online]
+ONLINE = [entry.name for entry in registry.estimators() if entry.online and entry.task != "tag"]
+BY_ROW = [name for name in ONLINE if name != "RankingPerceptron"]  # a round is a row, not a query
 
 
 def learner_named(name):
@@ -25,10 +26,10 @@ def learner_named(name):
 def test_every_learner_keeps_the_contract(name):
     learner = learner_named(name)
     assert isinstance(learner, Learner)
-    assert (learner.n_outputs, learner.n_seen, learner.next_row_id) == (1, 30, 30)
+    assert (learner.n_outputs, learner.n_seen, learner.next_row_id) == (1, 30 if name in BY_ROW else 1, 30)
 
 
-@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("name", BY_ROW)
 def test_rounds_count_every_example_of_every_epoch(name):
     rng = np.random.default_rng(0)
     X, y = rng.random((700, 3)), rng.integers(0, 2, 700)  # labels at random: mistakes never end

@@ -10,8 +10,18 @@ No file here has the name of a public function, since `onkel.bounds.certificate`
 """
 
 from onkel.bounds.certificates import certificate
-from onkel.bounds.lemmas import Trace, trace
+from onkel.bounds.lemmas import RankingTrace, Trace, trace
 from onkel.bounds.online_to_batch import ErrorBound, generalization
 from onkel.bounds.theorems import Certificate, certify, uncertified
 
-__all__ = ["Certificate", "ErrorBound", "Trace", "certificate", "certify", "generalization", "trace", "uncertified"]
+__all__ = [
+    "Certificate",
+    "ErrorBound",
+    "RankingTrace",
+    "Trace",
+    "certificate",
+    "certify",
+    "generalization",
+    "trace",
+    "uncertified",
+]

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel import gram
 from onkel.bounds.equal_rows import conflicts
+from onkel.bounds.rankings import ranking_certificate, ranks, refuse_qid
 from onkel.bounds.theorems import (
     SHOWN,
     Certificate,
@@ -187,7 +188,9 @@ def _kept(sample_weight: Any, run: FittedRun, who: str) -> NDArray[np.bool_]:
     return kept
 
 
-def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, comparator: str = "last") -> Certificate:
+def certificate(
+    estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, comparator: str = "last", qid: Any = None
+) -> Certificate:
     """The mistakes of a fitted perceptron, and the mistakes that the theorem allows.
 
     The bound of an output is the smallest of R/γ², ((√R + √T·D)/γ)² and L + R/γ² + √(R·L)/γ over all γ, where R is the
@@ -202,8 +205,8 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
 
     Parameters
     ----------
-    estimator : a fitted `KernelPerceptron` or `Perceptron` (with at most 100 000 mistakes, the most that it keeps); or
-        an estimator of your own that adds w·y·φ(x) on mistakes only and keeps a ledger of them.
+    estimator : a fitted `KernelPerceptron`, `RankingPerceptron` or `Perceptron` (with at most 100 000 mistakes, the
+        most that it keeps); or an estimator of your own that adds w·y·φ(x) on mistakes only and keeps a ledger of them.
     X, y : the rows and labels that the estimator was fitted on, in their order.
     sample_weight : the weights that were given to `fit`, (n,), each ≥ 0; rows of weight 0 are left out. None (default):
         no row is left out. The factor w_max/w_min is always computed from the updates in the ledger, which include
@@ -211,6 +214,9 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     comparator : "last" (default) for the last guess, "averaged" for the averaged perceptron, "best" for the one of
         these two that gives the smaller bound, chosen for each output; "max-margin" for the separator of largest margin
         through the origin, which makes R/γ² smallest but has to be computed as a support vector machine is.
+    qid : for a `RankingPerceptron`, the queries that were given to `fit`, (n,); its y are the grades. None (default):
+        one query. The margin of a query is then the smallest u·z that an update z could have had, R is the largest
+        ‖z‖² of the updates made, and "max-margin" is not available.
 
     Cost: n × support vectors kernel values, computed tile by tile; "max-margin" also solves a support vector machine.
     If `kernel_.is_psd` is None, the Gram matrix of the support vectors is examined, too, if they are at most 2000. With
@@ -228,6 +234,9 @@ def certificate(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, co
     if comparator not in COMPARATORS:
         known = ", ".join(f'"{name}"' for name in COMPARATORS)
         raise ParameterError(f"{who}: comparator must be one of {known}; got {comparator!r}.")
+    if ranks(estimator):
+        return ranking_certificate(estimator, X, y, qid, sample_weight, comparator, who)
+    refuse_qid(qid, estimator, who)
     run = open_run(estimator, X, y, who)
     kept = _kept(sample_weight, run, who)
     n, n_outputs = run.signs.shape

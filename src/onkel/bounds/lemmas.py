@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from onkel.bounds.certificates import open_run
+from onkel.bounds.rankings import open_ranking, ranks, refuse_qid
 from onkel.bounds.theorems import TOLERANCE, Floats, count
 from onkel.checks import check_weights
 from onkel.errors import ParameterError, ValuesError
 
-__all__ = ["Trace", "trace"]
+__all__ = ["RankingTrace", "Trace", "trace"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,10 @@ class Trace:
     margin: float
     radius_sq: float
 
+    def __post_init__(self) -> None:
+        for array in (self.progress, self.progress_floor, self.norm_sq, self.norm_sq_ceiling):
+            array.flags.writeable = False
+
     @property
     def lemma_1(self) -> bool:
         """Whether v_k·u ≥ kγ at every mistake."""
@@ -60,7 +65,41 @@ class Trace:
         )
 
 
-def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
+@dataclass(frozen=True, eq=False)
+class RankingTrace(Trace):
+    """The numbers of lemmas 3 and 4 of the notes, on ranking, at each mistake k = 1 … M; ``print`` it to read it.
+
+    They are lemmas 1 and 2 with z = x_best − x_guess, the vector that an update adds, in the place of y x. The notes
+    give ‖v_k‖² ≤ 2kR, which needs x_best·x_guess ≥ 0; without that it is 4kR, or k times the largest ‖z‖² of the run.
+
+    Attributes
+    ----------
+    progress, norm_sq : v_k·u and ‖v_k‖² after each mistake, shape (M,).
+    progress_floor : kγ, shape (M,); lemma 3 says that `progress` does not fall below it.
+    norm_sq_ceiling : k max ‖z‖², shape (M,); lemma 4, with what was observed, says that `norm_sq` does not exceed it.
+    margin : γ, the smallest u·z that an update of some query could have; not positive if u ranks a query wrongly.
+    radius_sq : the largest ‖z‖² of the updates made.
+    item_radius_sq : R, the largest K(x, x) of an item. With pairs="best", `radius_sq` ≤ 4R.
+    lemma_1, lemma_2 : whether lemma 3 and lemma 4 hold at every mistake, up to a relative 1e-9.
+    """
+
+    item_radius_sq: float
+
+    def __str__(self) -> str:
+        says = {True: "holds at every mistake", False: "FAILS"}
+        single = self.radius_sq <= 4.0 * self.item_radius_sq * (1 + TOLERANCE)  # not a sum of many pairs
+        four = f" (4kR = {4.0 * self.item_radius_sq * len(self.progress):.6g})" if single else ""
+        return (
+            f"{count(len(self.progress), 'mistake')}, R = max K(x, x) = {self.item_radius_sq:.6g}, "
+            f"max ‖z‖² = {self.radius_sq:.6g}, γ = {self.margin:.6g}\n"
+            f"  lemma 3, v_k·u ≥ kγ: {says[self.lemma_1]}; "
+            f"at the last {self.progress[-1]:.6g} against {self.progress_floor[-1]:.6g}\n"
+            f"  lemma 4, ‖v_k‖² ≤ k max ‖z‖²: {says[self.lemma_2]}; "
+            f"at the last {self.norm_sq[-1]:.6g} against {self.norm_sq_ceiling[-1]:.6g}{four}"
+        )
+
+
+def trace(estimator: Any, X: Any, y: Any, u: Any = None, *, qid: Any = None) -> Trace:
     """Both lemmas of the theorem, followed through the mistakes of a two-class perceptron.
 
     v_k = v_{k−1} + w·y·φ(x), so v_k·u grows by w·y·u·φ(x), and ‖v_k‖² by 2w·y·v_{k−1}·φ(x) + w²K(x, x).
@@ -74,6 +113,8 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
     X, y : the rows and labels that the estimator was fitted on, in their order.
     u : coefficients (n,) of the comparator Σ uᵢ φ(xᵢ), which is scaled to length 1 and must not be 0. None (default):
         the last guess.
+    qid : for a `RankingPerceptron`, the queries that were given to `fit`, (n,); its y are the grades. None (default):
+        one query. Then z = x_best − x_guess takes the place of y x, and the result is a `RankingTrace`.
 
     Cost: n × support vectors kernel values, computed tile by tile, and the Gram matrix of the support vectors.
 
@@ -86,6 +127,9 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
     Source: Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 1.3.
     """
     who = "bounds.trace"
+    if ranks(estimator):
+        return ranking_trace(estimator, X, y, qid, u, who)
+    refuse_qid(qid, estimator, who)
     run = open_run(estimator, X, y, who)
     n, n_outputs = run.signs.shape
     if n_outputs != 1 or not len(run.row):
@@ -108,6 +152,31 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None) -> Trace:
     radius_sq = float(run.kernel.diag(run.rows).max()) + run.one
     progress, progress_floor = np.cumsum(run.step * along[run.row]), margin * np.cumsum(np.abs(run.step))
     norm_sq, norm_sq_ceiling = np.cumsum(growth), radius_sq * np.cumsum(run.step**2)
-    for array in (progress, progress_floor, norm_sq, norm_sq_ceiling):
-        array.flags.writeable = False
     return Trace(progress, progress_floor, norm_sq, norm_sq_ceiling, margin, radius_sq)
+
+
+def ranking_trace(estimator: Any, X: Any, y: Any, qid: Any, u: Any, who: str) -> RankingTrace:
+    """Lemmas 3 and 4 of the notes, followed through the mistakes of a ranking perceptron; see `trace`."""
+    run = open_ranking(estimator, X, y, qid, who)
+    n, first = len(run.groups.rows), run.first
+    if not len(run.row):
+        raise ParameterError(f"{who}: estimator must have erred; got no mistake.")
+    A = check_weights(run.coef() if u is None else u, n, name="u", who=who).reshape(n, -1)
+    F, norm = run.scores(A[:, 0])
+    if A.shape[1] != 1 or not norm > 0:
+        raise ValuesError(f"{who}: u must be ({n},) coefficients of a vector with a length; got shape {np.shape(u)}.")
+    support, place = np.unique(run.row, return_inverse=True)
+    K = run.kernel(run.rows[support]).astype(np.float64)
+    guess, growth, lengths = np.zeros(len(support)), np.empty(len(first)), np.empty(len(first))
+    for k, terms in enumerate(run.updates()):
+        i, step = place[terms], run.step[terms]
+        change = step @ K[i]
+        lengths[k] = change[i] @ step  # ‖z‖²
+        growth[k] = 2.0 * step @ guess[i] + lengths[k]
+        guess += change
+    along = np.add.reduceat(run.step * F[run.row] / norm, first)  # u·z of each update
+    counts = np.arange(1.0, len(first) + 1)
+    margin, radius_sq = float(run.margins(F).min()) / norm, float(lengths.max())
+    items = float(run.kernel.diagonal(run.rows).max())
+    progress, norm_sq = np.cumsum(along), np.cumsum(growth)
+    return RankingTrace(progress, margin * counts, norm_sq, radius_sq * counts, margin, radius_sq, items)

@@ -68,6 +68,7 @@ from onkel.learners.policies import forgetron_radius
 
 __all__ = [
     "PERCEPTRON",
+    "SEPARABLE",
     "Certificate",
     "Theorem",
     "certify",
@@ -80,7 +81,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Form = Literal["separable", "squared slack", "hinge", "PA-I", "PA-II", "Forgetron", "rounds", "sum"]
+Form = Literal["separable", "squared slack", "hinge", "PA-I", "PA-II", "Forgetron", "sequences", "rounds", "sum"]
 
 TOLERANCE = 1e-9  # relative tolerance of mistakes ≤ bound: without it, rounding would decide if a bound is attained
 SHOWN = 10  # outputs, or labels, that a text lists at most
@@ -91,8 +92,16 @@ FORMULAS: dict[Form, str] = {
     "PA-I": "mistakes ≤ max(R, 1/C)·(1/γ² + 2C·L), L = T·Σ max(0, 1 − y u·x/γ), T epochs",
     "PA-II": "mistakes ≤ (R + 1/(2C))·(1/γ² + 2C·D²), D² = T·Σ max(0, 1 − y u·x/γ)², T epochs",
     "Forgetron": "mistakes ≤ 2/γ² + 4L, L = T·Σ max(0, 1 − y u·x/γ), T epochs, for 1/γ ≤ U",
+    "sequences": "updates ≤ (R + 2mN)/γ², m the margin, N the longest sentence",
     "rounds": "mistakes ≤ rounds is always true, and this comparator gives no smaller bound",
     "sum": "the sum of the bounds of the outputs",
+}
+
+# what an update adds in the place of y x
+STEPS = {
+    "rows": "",
+    "queries": ", with z = x_best − x_guess for y x",
+    "sentences": ", with z = Φ(x, tags) − Φ(x, tags found) for y x",
 }
 
 
@@ -127,6 +136,8 @@ class Certificate:
     conflict : two equal rows of X with different labels, which prove that no u separates the rows. None if none were
         found or looked for.
     parts : one certificate for each output if there are several; otherwise empty.
+    examples : what the margins are of: "rows"; or "queries" of a ranking learner or "sentences" of a tagger, where z,
+        the vector that an update adds, takes the place of y x in all forms, and R is the largest ‖z‖² of the updates.
     rounding : by how much, relative to the bound, the rounding of float32 kernel values may have lowered it; 0.0 for
         float64 rows.
     """
@@ -145,6 +156,7 @@ class Certificate:
     conflict: tuple[int, int] | None = None
     parts: tuple[Certificate, ...] = field(default=(), repr=False)
     rounding: float = 0.0
+    examples: Literal["rows", "queries", "sentences"] = "rows"
 
     @property
     def holds(self) -> bool | None:
@@ -154,7 +166,8 @@ class Certificate:
         return self.mistakes <= self.bound * (1 + TOLERANCE + self.rounding)
 
     def __str__(self) -> str:
-        done = f"{count(self.mistakes, 'mistake')} in {count(self.epochs, 'epoch')}"
+        what = "update" if self.examples == "sentences" else "mistake"  # with a margin they differ
+        done = f"{count(self.mistakes, what)} in {count(self.epochs, 'epoch')}"
         if self.form is None:
             return f"no certificate: {done}\n  {self.reason}"
         lines = [f"{'certified' if self.holds else 'NOT certified'}: {done}, at most {self.bound:.6g} by the theorem"]
@@ -162,12 +175,13 @@ class Certificate:
             lines = [f"no useful bound: {done}, and no theorem allows fewer than the {self.bound:.6g} rounds"]
         if self.holds is False:
             lines.append("u is no vector of this feature space, or these are not the rows of the run")
-        lines.append(f"{self.form}: {FORMULAS[self.form]}")
+        lines.append(f"{self.form}: {FORMULAS[self.form]}{STEPS[self.examples]}")
         if self.weight_ratio != 1:
             lines.append(f"times (w_max/w_min)² = {self.weight_ratio**2:.6g} for the weights")
         at = "" if self.target is None else f", γ = {self.target:.6g}"
         at += "".join(f", {name} = {value:.6g}" for name, value in self.constants)
-        lines += [f"R = max K(x, x) = {self.radius_sq:.6g}{at}, u is {self.comparator}", self._separation()]
+        R = "max K(x, x)" if self.examples == "rows" else "max ‖z‖²"
+        lines += [f"R = {R} = {self.radius_sq:.6g}{at}, u is {self.comparator}", self._separation()]
         for c, part in enumerate(self.parts[:SHOWN]):
             lines.append(f"output {c}: {count(part.mistakes, 'mistake')}, at most {part.bound:.6g} ({part.form})")
         if len(self.parts) > SHOWN:
@@ -176,9 +190,11 @@ class Certificate:
 
     def _separation(self) -> str:
         if self.margin is not None and self.margin > 0:
-            return f"u separates the rows with margin {self.margin:.6g}"
+            return f"u separates the {self.examples} with margin {self.margin:.6g}"
         if self.conflict is not None:
             return f"not separable: rows {self.conflict[0]} and {self.conflict[1]} are equal and have different labels"
+        if self.examples == "queries":
+            return "u does not put every item of a better grade above those of lower grades"
         return f"no separator found in {count(self.epochs, 'epoch')}"
 
 

@@ -26,7 +26,7 @@ from onkel.estimators.fitted import Certified, ScorerCache
 from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.targets import Labels
 from onkel.estimators.vocabulary import Vocabulary
-from onkel.kernels import Kernel
+from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.models.columns import Columns
 from onkel.models.expansion import Expansion
@@ -40,7 +40,14 @@ if TYPE_CHECKING:
     Online = TypeVar("Online", bound=OnlineEstimator)
     Machine = TypeVar("Machine", bound=SupportVectorMachine)
 
-__all__ = ["params_from_settings", "params_settings", "resume", "snapshot"]
+__all__ = [
+    "certificate_from_settings",
+    "certificate_settings",
+    "params_from_settings",
+    "params_settings",
+    "resume",
+    "snapshot",
+]
 
 VERSION = 1
 
@@ -110,7 +117,7 @@ def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> S
     settings["built_with"] = params_settings(estimator._built_with.params, estimator._name)
     if estimator._certified is not None:
         about, certificate = estimator._certified
-        settings["certificate"] = {"about": about, **_certificate_settings(certificate)}  # type: ignore[dict-item]
+        settings["certificate"] = {"about": about, **certificate_settings(certificate)}  # type: ignore[dict-item]
     state = State(f"estimator/{estimator._name}", VERSION, settings)
     columns = estimator._columns
     if isinstance(columns, Vocabulary):
@@ -139,23 +146,23 @@ def online_from_state(cls: type[Online], state: State) -> Online:
     if isinstance(targets, Labels):
         new["classes_"] = targets.classes
     new |= attributes_of(columns)
-    if learner.kernel is not None:  # type: ignore[attr-defined]
-        new["kernel_"] = learner.kernel  # type: ignore[attr-defined]
+    if hasattr(estimator, "kernel"):
+        new["kernel_"] = learner.kernel or Linear()  # type: ignore[attr-defined]
     certificate = state.settings.get("certificate")
     if isinstance(certificate, Mapping):
-        new["_certified"] = Certified(certificate["about"], _certificate(certificate))
+        new["_certified"] = Certified(certificate["about"], certificate_from_settings(certificate))
     assign(estimator, **new)
     return estimator
 
 
-def _certificate_settings(certificate: Certificate) -> dict[str, Setting]:
+def certificate_settings(certificate: Certificate) -> dict[str, Setting]:
     found = {field.name: getattr(certificate, field.name) for field in dataclasses.fields(certificate)}
-    return found | {"parts": [_certificate_settings(part) for part in certificate.parts]}
+    return found | {"parts": [certificate_settings(part) for part in certificate.parts]}
 
 
-def _certificate(settings: Mapping[str, Setting]) -> Certificate:
+def certificate_from_settings(settings: Mapping[str, Setting]) -> Certificate:
     given: dict[str, Any] = {field.name: settings[field.name] for field in dataclasses.fields(Certificate)}
-    given["parts"] = tuple(_certificate(part) for part in given["parts"])
+    given["parts"] = tuple(certificate_from_settings(part) for part in given["parts"])
     return Certificate(**given)
 
 

@@ -28,13 +28,15 @@ from onkel.estimators.vocabulary import (
     rows_to_learn,
 )
 from onkel.kernels.rows import ObjectRows, Rows
+from onkel.kernels.vectors import VectorRows
+from onkel.learners.groups import Groups
 from onkel.learners.learner import NO_LOCK, learn_in_parts
 from onkel.models.columns import Columns
 
 if TYPE_CHECKING:
     from onkel.estimators.online import OnlineEstimator
 
-__all__ = ["learn_change", "learn_examples", "undo_if_refused"]
+__all__ = ["learn_change", "learn_examples", "learn_groups", "undo_if_refused"]
 
 
 @contextlib.contextmanager
@@ -166,3 +168,45 @@ def learn_change(
         new["classes_"] = targets.classes  # type: ignore[attr-defined]
     learner.learn(row, targets.encode(y), weight, row_id)
     assign(estimator, _learner=learner, _targets=targets, **new)
+
+
+# ---------------------------------------------------------------- examples that are groups of rows
+
+
+def learn_groups(
+    self: OnlineEstimator, rows: Rows, y: NDArray, weights: NDArray[np.float64], row_ids: NDArray[np.int64]
+) -> None:
+    """Learns from groups of rows, which bring no classes; the rows may be dicts, which may bring features."""
+    assert isinstance(rows, Groups)
+    if not (isinstance(rows.rows, ObjectRows) and takes_rows(self._learner.kernel)):
+        learn_in_parts(self._learner, rows, y[:, None], weights, row_ids, self._lock)
+        return
+    with self._lock:
+        before, items = _with_columns(self, rows.rows.objects.tolist())
+    learn_in_parts(self._learner, rows.with_rows(items), y[:, None], weights, row_ids, self._lock)
+    if isinstance(before, Vocabulary):
+        with self._lock:
+            end_learning(self, before, items)
+
+
+def _with_columns(
+    estimator: OnlineEstimator, examples: list[dict[Any, Any]]
+) -> tuple[Columns | Vocabulary, VectorRows]:
+    """Dicts as rows, after each of their features has got a column; and the columns before. The caller has the lock."""
+    columns, name = estimator._columns, estimator._name
+    if isinstance(columns, Columns):
+        known = {*named_columns(columns, name)}
+        if columns.open and is_sparse(len(known.union(*examples)), examples):
+            become_sparse(estimator)
+    before = estimator._columns
+    if isinstance(before, Vocabulary):
+        return before, checked_rows(estimator, rows_to_learn(estimator, examples))
+    after = with_features_of({feature: None for x in examples for feature in x}, before, name)
+    rows = checked_rows(estimator, after.rows(examples, name))
+    if after is not before:
+        assert after.n_features is not None
+        learner = estimator._learner.copy()
+        learner.add_features(after.n_features)
+        new = {"n_features_in_": after.n_features, "feature_names_in_": after.names_array()}
+        assign(estimator, _learner=learner, _columns=after, **new)
+    return before, rows

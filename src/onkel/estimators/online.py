@@ -171,17 +171,17 @@ class OnlineEstimator(Estimator):
     def _first_examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Examples]:
         """The attributes of a new fit, all but the learner, and its examples."""
         checked = first_data(self, self._named_kernel(), X, y, self.TARGETS.kind)
-        if self.TARGETS is not Labels:
-            examples = examples_of(self, checked, sample_weight, 0, None, balanced=True)
+        if not issubclass(self.TARGETS, Labels):
+            examples = self._examples(checked, sample_weight, 0, None, balanced=True)
             return first_attributes(self, checked.columns, examples.rows, self.TARGETS()), examples
         check_labels(checked.y, self._name)
-        examples = examples_of(self, checked, sample_weight, 0, None, balanced=True)
+        examples = self._examples(checked, sample_weight, 0, None, balanced=True)
         classes = np.unique(examples.y)
         if len(classes) < 2:
             raise InputError(
                 f"{self._name} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}."
             )
-        targets = Labels.known(classes, all_seen=True)
+        targets = self.TARGETS.known(classes, all_seen=True)
         return first_attributes(self, checked.columns, examples.rows, targets), examples
 
     def _more_examples(self, X: Any, y: Any, sample_weight: Any, *, balanced: bool) -> Examples:
@@ -189,12 +189,12 @@ class OnlineEstimator(Estimator):
         self._built_with.refuse_changed(self)
         kernel = self._learner.kernel or LINEAR
         checked = more_data(self, kernel, self._columns, X, y, self.TARGETS.kind)
-        if self.TARGETS is Labels and not are_labels(checked.y):
+        if issubclass(self.TARGETS, Labels) and not are_labels(checked.y):
             check_labels(checked.y, self._name)
         if not (isinstance(checked.rows, ObjectRows) and takes_rows(kernel)):  # dicts are checked when they are learned
             self._check_examples(kernel, checked.rows)
         next_id = self._learner.next_row_id
-        return examples_of(self, checked, sample_weight, next_id, self._targets, balanced=balanced)
+        return self._examples(checked, sample_weight, next_id, self._targets, balanced=balanced)
 
     # ---------------------------------------------------------------- learning from a stream
 
@@ -237,12 +237,12 @@ class OnlineEstimator(Estimator):
         if kernel.takes == "gram":
             more_data(self, kernel, Columns(None), X, y, self.TARGETS.kind)  # refuses it
         checked = first_data(self, kernel, X, y, self.TARGETS.kind)
-        if self.TARGETS is not Labels:
+        if not issubclass(self.TARGETS, Labels):
             targets: Targets = self.TARGETS()
         else:
             check_labels(checked.y, self._name)
             targets = self._known_classes(classes)
-        examples = examples_of(self, checked, sample_weight, 0, targets, balanced=False)
+        examples = self._examples(checked, sample_weight, 0, targets, balanced=False)
         new = first_attributes(self, checked.columns, checked.rows, targets)
         learner = self._new_learner(new.get("kernel_", LINEAR), checked.columns.n_features, targets.n_outputs)
         draw = check_random_state(self.random_state).uniform()
@@ -252,14 +252,16 @@ class OnlineEstimator(Estimator):
         return examples
 
     def _known_classes(self, classes: Any) -> Labels:
+        assert issubclass(self.TARGETS, Labels)
         if classes is None:
-            return Labels()
+            return self.TARGETS()
         known = np.unique(np.asarray(classes))
         if len(known) < 2:
             raise InputError(f"{self._name}: classes must name at least two classes; got {known.tolist()}.")
-        return Labels.known(known, all_seen=False)
+        return self.TARGETS.known(known, all_seen=False)
 
     _learn = learn_examples
+    _examples = examples_of
 
     # ---------------------------------------------------------------- learning from one example
 

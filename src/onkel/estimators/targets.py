@@ -1,10 +1,11 @@
 """What y means: labels, numbers or nothing; and how it becomes the targets of a learner's outputs.
 
-    Labels       ±1 for each output, one-vs-rest; classes may turn up late
+    Labels       ±1 for each output, one-vs-rest; classes may turn up late (`Grades`, in order: estimators/grades.py)
     Numbers      the numbers themselves, for one output
     Unlabelled   1 for every row: there is no y
+    Queries      grades of items, which are compared within a query
 
-All three are immutable. When a class turns up, new `Labels` take the place of the old ones, in the same transaction in
+All are immutable. When a class turns up, new `Labels` take the place of the old ones, in the same transaction in
 which the learner gets its new output.
 
 Two classes share one output, which is positive for `classes[1]`. More classes have one output each. If the classes are
@@ -38,6 +39,7 @@ from onkel.models.state import State
 __all__ = [
     "Labels",
     "Numbers",
+    "Queries",
     "Targets",
     "Unlabelled",
     "check_class_weight",
@@ -139,6 +141,13 @@ class Unlabelled(Numbers):
 
     KIND = "targets/none"
     kind: ClassVar[Literal["labels", "numbers", "none"]] = "none"
+
+
+@dataclasses.dataclass(frozen=True)
+class Queries(Numbers):
+    """The targets of ranking: one output; the grades are with the items of each query (`onkel.learners.groups`)."""
+
+    KIND = "targets/queries"
 
 
 def check_labels(y: NDArray, who: str) -> None:
@@ -294,7 +303,7 @@ class Labels:
         self.sign = -1.0 if len(found) == 2 and found[0] != self.classes[1] else 1.0
 
     @classmethod
-    def known(cls, classes: NDArray, *, all_seen: bool) -> Labels:
+    def known(cls, classes: NDArray, *, all_seen: bool) -> Self:
         """Labels whose classes, sorted, are known from the start."""
         # a single output has the target +1 for found[0], which shall be classes[1]
         found = tuple((classes[::-1] if len(classes) == 2 else classes).tolist())
@@ -341,7 +350,7 @@ class Labels:
                 "and NumPy would round them. Use labels of one dtype, or strings by [str(label) for label in y]."
             )
 
-    def with_examples(self, y: NDArray, first: list[int], n_seen: int) -> Labels:
+    def with_examples(self, y: NDArray, first: list[int], n_seen: int) -> Self:
         since = {label: round for label, round in self.since.items() if round <= n_seen}
         labels = y.tolist()
         since |= {labels[i]: n_seen + 1 + i for i in first}
@@ -350,7 +359,7 @@ class Labels:
         if dtype.kind == "f" and all(isinstance(label, int) for label in found):
             exact = _exact(found)  # where NumPy promotes int64 and uint64 to float64
             dtype = dtype if exact is None else exact.dtype
-        return Labels(found, since, fixed=self.fixed, dtype=dtype)
+        return type(self)(found, since, fixed=self.fixed, dtype=dtype)
 
     def _joint(self, dtype: np.dtype) -> np.dtype:
         """A dtype for the classes so far and labels of `dtype`."""
@@ -362,14 +371,17 @@ class Labels:
 
     def encode(self, y: NDArray) -> Floats:
         """The targets ±1 of examples, shape (n, outputs)."""
-        if y.dtype.kind in "biuf" and y.dtype == self.classes.dtype:
-            index = self.order[np.searchsorted(self.classes, y)]
-        else:
-            labels, inverse = np.unique(y, return_inverse=True)
-            index = np.array([self._index[label] for label in labels.tolist()])[inverse.ravel()]
+        index = self._indices(y)
         if self.n_outputs == 1:
             return np.where(index == 0, 1.0, -1.0)[:, None]
         return np.where(index[:, None] == np.arange(self.n_outputs), 1.0, -1.0)
+
+    def _indices(self, y: NDArray) -> NDArray[np.intp]:
+        """The place of each label in `found`."""
+        if y.dtype.kind in "biuf" and y.dtype == self.classes.dtype:
+            return self.order[np.searchsorted(self.classes, y)]
+        labels, inverse = np.unique(y, return_inverse=True)
+        return np.array([self._index[label] for label in labels.tolist()], dtype=np.intp)[inverse.ravel()]
 
     def target(self, label: Any) -> Floats:
         """The targets ±1 of one label that was seen before, shape (1, outputs); shared, so do not write to it."""
@@ -415,7 +427,7 @@ class Labels:
         return State(self.KIND, self.VERSION, {"fixed": self.fixed}, {"found": found, "since": since})
 
     @classmethod
-    def from_state(cls, state: State) -> Labels:
+    def from_state(cls, state: State) -> Self:
         """The labels of a state."""
         state.expect(cls.KIND, cls.VERSION)
         labels = state.array("found")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onkel.kernels.rows import Rows
 from onkel.learners.learner import NO_LOCK, Learner
 
-__all__ = ["Epochs", "Outcome", "StreamedEpochs", "run_epochs"]
+__all__ = ["Epochs", "Outcome", "Passes", "StreamedEpochs", "run_epochs"]
 
 STEP = 4096  # rows between two reports of the progress
 
@@ -25,8 +25,8 @@ STEP = 4096  # rows between two reports of the progress
 Learn = Callable[[Rows, NDArray, NDArray[np.float64], NDArray[np.int64]], None]
 
 
-class Epochs(Protocol):
-    """A data set and a learner, ready to run epochs."""
+class Passes(Protocol):
+    """Something that can pass over its data set again and again."""
 
     @property
     def n_updates(self) -> int:
@@ -38,6 +38,10 @@ class Epochs(Protocol):
         `order` says which row is visited first, second, …; None: in the order of the data. `progress` is called now
         and then with the number of rows visited in this epoch.
         """
+
+
+class Epochs(Passes, Protocol):
+    """A data set and a learner, ready to run epochs."""
 
     def learner(self) -> Learner:
         """The learner that has learned from the epochs so far."""
@@ -69,7 +73,7 @@ class StreamedEpochs:
 
     @property
     def n_updates(self) -> int:
-        return len(self.learner().ledger)
+        return self.learner().n_updates
 
     def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
         before, n = self.n_updates, len(self.rows)
@@ -91,7 +95,7 @@ class Outcome(NamedTuple):
 
 
 def run_epochs(
-    run: Epochs,
+    run: Passes,
     n: int,
     random: np.random.RandomState,
     *,

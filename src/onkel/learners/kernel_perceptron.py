@@ -315,11 +315,16 @@ class KernelPerceptronLearner:
         support = Support.from_state(state.part("support"))
         sq_norms = np.array(state.array("sq_norms"), dtype=np.float64)
         check_arrays(state, sq_norms=(sq_norms, support.coef.shape[1:]))
-        learner = cls(state.kernel(), len(sq_norms), state.setting("bias", float))
+        learner = cls._untaught(state, len(sq_norms))
         learner.support, learner.sq_norms = support, sq_norms
         learner.ledger = Ledger.of_arrays(state.arrays, "ledger/")
         learner.n_seen, learner.next_row_id = state.setting("n_seen", int), state.setting("next_row_id", int)
         return learner
+
+    @classmethod
+    def _untaught(cls, state: State, n_outputs: int) -> Self:
+        """A new learner with the settings of a state."""
+        return cls(state.kernel(), n_outputs, state.setting("bias", float))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self).from_state, (self.state(),)

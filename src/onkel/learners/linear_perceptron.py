@@ -193,13 +193,18 @@ class LinearPerceptronLearner:
         if V.ndim != 2 or V.shape[1] < 1:
             raise InputError(f"the state of kind {cls.KIND!r}: 'V' must be (outputs, features + 1); got {V.shape}.")
         check_arrays(state, moments=(moments, V.shape))
-        learner = cls(V.shape[1] - 1, V.shape[0], state.setting("eta", float), state.setting("bias", bool))
+        learner = cls._untaught(state, V.shape[1] - 1, V.shape[0])
         learner.V, learner.moments = V, moments
         learner.counts["n_seen"] = state.setting("n_seen", int)
         learner.counts["next_row_id"] = state.setting("next_row_id", int)
         window, total = state.setting("window", int), state.setting("ledger_total", int)
         learner.ledger = Window.of_arrays(state.arrays, "ledger/", window, total)
         return learner
+
+    @classmethod
+    def _untaught(cls, state: State, n_features: int, n_outputs: int) -> Self:
+        """A new learner with the settings of a state."""
+        return cls(n_features, n_outputs, state.setting("eta", float), state.setting("bias", bool))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self).from_state, (self.state(),)

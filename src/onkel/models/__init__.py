@@ -1,21 +1,24 @@
 """Models: the frozen results of learning, which predict by themselves.
 
 A `ScoreModel` is what an estimator shows as `model_`. It consists of a scorer, which computes scores from rows
-(`Expansion`, `LinearModel`, `OneVsOne`, `Vote`), a decision, which makes labels of scores (`Classes`, `Number`,
-`Outlier`), and the `Columns` of the data. All of them are frozen, so that several threads can predict at once, and are
-equal if all that they hold is equal. A learner changes with every example, and its estimator builds a new model when it
-has learned something.
+(`Expansion`, `LinearModel`, `OneVsOne`, `Vote`), a decision, which makes labels of scores (`Classes`, `Ranks`,
+`Number`, `Outlier`), and the `Columns` of the data. All of them are frozen, so that several threads can predict at
+once, and are equal if all that they hold is equal. A learner changes with every example, and its estimator builds a new
+model when it has learned something.
+
+A `RankingModel` is a `ScoreModel` that also finds the best item of a query; its scorer may be an `ItemVote`.
 
 A `State` holds what a model, a learner or an estimator is made of, as plain settings and named arrays; `from_state`
 makes the object again.
 """
 
 from onkel.models.columns import Columns
-from onkel.models.decision import Classes, Decision, Number, Outlier
+from onkel.models.decision import Classes, Decision, Number, Outlier, Ranks
 from onkel.models.expansion import Expansion
 from onkel.models.linear import FeatureContribution, LinearModel
 from onkel.models.model import Model, ScoreModel
 from onkel.models.one_vs_one import OneVsOne
+from onkel.models.ranking import ItemVote, RankingModel
 from onkel.models.scorer import Contribution, Scorer
 from onkel.models.state import State, from_state
 from onkel.models.vote import Vote
@@ -27,11 +30,14 @@ __all__ = [
     "Decision",
     "Expansion",
     "FeatureContribution",
+    "ItemVote",
     "LinearModel",
     "Model",
     "Number",
     "OneVsOne",
     "Outlier",
+    "RankingModel",
+    "Ranks",
     "ScoreModel",
     "Scorer",
     "State",

@@ -20,7 +20,7 @@ from onkel.kernels import Kernel, Linear, prepare
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns, dict_of, dicts_of
-from onkel.models.decision import Decision, Outlier
+from onkel.models.decision import Decision, Outlier, Ranks
 from onkel.models.expansion import Expansion
 from onkel.models.frozen import Frozen
 from onkel.models.linear import FeatureContribution, LinearModel
@@ -58,7 +58,7 @@ class ScoreModel(Frozen):
     Parameters
     ----------
     scorer : computes the scores: an `Expansion`, a `OneVsOne`, a `LinearModel` or a `Vote`.
-    decision : turns scores into predictions: `Classes`, `Number` or `Outlier`.
+    decision : turns scores into predictions: `Classes`, `Ranks`, `Number` or `Outlier`.
     columns : the number, names and dtype of the features.
 
     Attributes
@@ -165,6 +165,9 @@ class ScoreModel(Frozen):
         if isinstance(self.decision, Outlier) and self.decision.threshold != 0:
             intercept = intercept - self.decision.threshold
             intercept.flags.writeable = False
+        if isinstance(self.decision, Ranks):
+            intercept = intercept - self.decision.thresholds  # one for each column of `scores`
+            intercept.flags.writeable = False
         return intercept
 
     def _support_model(self, name: str) -> SupportModel:
@@ -181,12 +184,16 @@ class ScoreModel(Frozen):
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """The scorer's outputs for each row of X, checked."""
+        return self.scorer.scores(self._input(X))
+
+    def _input(self, X: Any) -> Any:
+        """The rows of X as the scorer takes them, checked."""
         if not isinstance(X, Rows) and self._takes != "objects":
             examples = dicts_of(X, frames=self.columns.open)
             if examples is not None:
                 X = self.columns.rows(examples, type(self).__name__)
             self.columns.check_names(X)
-        return self.scorer.scores(self._checked(X))
+        return self._checked(X)
 
     @property
     def _takes(self) -> str:
