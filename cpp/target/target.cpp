@@ -4,6 +4,8 @@
 #include "learn/lasvm_simd.h"
 #include "learn/smo.h"
 #include "learn/triangle.h"
+#include "sequence/structured.h"
+#include "sequence/viterbi.h"
 #include "target/target.h"
 
 #define ONKEL_STRING2(x) #x
@@ -58,6 +60,12 @@ const Target target = {ONKEL_STRING(ONKEL_TARGET),
                        weighted<float>,
                        weighted<double>,
                        shift<float>,
-                       shift<double>};
+                       shift<double>,
+                       learn_sentences<float>,
+                       learn_sentences<double>,
+                       apply_update<float>,
+                       apply_update<double>,
+                       viterbi<float>,
+                       viterbi<double>};
 
 }}  // namespace onkel::ONKEL_TARGET

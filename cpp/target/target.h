@@ -2,6 +2,7 @@
 // they are called with. It holds no code, because target.cpp includes it and is compiled once per target.
 #pragma once
 #include "product/types.h"
+#include "sequence/types.h"
 
 namespace onkel {
 
@@ -54,6 +55,17 @@ struct Target {
                   int64_t n, int64_t* where);
   void (*shift64)(double* g, const double* ki, const double* kj, double step, const double* up, const double* down,
                   int64_t n, int64_t* where);
+  void (*learn_sentences32)(const TagWeights<float>&, const Sentences&, const int64_t* order, int64_t n,
+                            const int32_t* y, double margin, TagCounts*, float* scratch, int32_t* z, uint8_t* updated);
+  void (*learn_sentences64)(const TagWeights<double>&, const Sentences&, const int64_t* order, int64_t n,
+                            const int32_t* y, double margin, TagCounts*, double* scratch, int32_t* z,
+                            uint8_t* updated);  // sequence/structured.h
+  void (*apply_update32)(const TagWeights<float>&, const Sentences&, int64_t first, int64_t tokens, const int32_t* y,
+                         const int32_t* z, double round, TagCounts*);
+  void (*apply_update64)(const TagWeights<double>&, const Sentences&, int64_t first, int64_t tokens, const int32_t* y,
+                         const int32_t* z, double round, TagCounts*);
+  double (*viterbi32)(const Lattice<float>&, float* scratch, int32_t* y);  // sequence/viterbi.h
+  double (*viterbi64)(const Lattice<double>&, double* scratch, int32_t* y);
 };
 
 }  // namespace onkel

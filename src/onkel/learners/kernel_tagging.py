@@ -1,0 +1,192 @@
+"""The structured perceptron in dual form: a token is a vector, and the score of a label is a kernel expansion.
+
+At an update, each token that got a wrong label becomes a support vector: +1 for the right label, −1 for the one found.
+With the linear kernel it makes the same updates as `onkel.learners.structured` on the features of the vectors. For
+small problems: every update adds support vectors, and every score takes one kernel value for each of them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core.transaction import Transaction
+from onkel.kernels import Kernel
+from onkel.kernels.rows import NO_ROWS
+from onkel.learners.support import Support
+from onkel.models.expansion import Expansion
+from onkel.models.kernel_tokens import KernelTokens, TokenVectors
+from onkel.models.scorer import check_arrays
+from onkel.models.state import Setting, State
+from onkel.models.token_scorer import Transitions
+from onkel.models.viterbi import Lattice, best, padded
+
+__all__ = ["KernelTagLearner"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+COUNTS = ("n_seen", "n_updates", "norm_sq", "radius_sq")
+
+
+class KernelTagLearner:
+    """The dual structured perceptron.
+
+    Parameters
+    ----------
+    kernel, n_labels : the kernel, and the number of labels.
+    order : 1: scores of two neighbouring labels; 2: of three as well.
+    margin : m ≥ 0, by which the score of the right label is lowered at every token while learning.
+    """
+
+    KIND: ClassVar[str] = "learner/kernel-tagging"
+    VERSION: ClassVar[int] = 1
+
+    def __init__(self, kernel: Kernel, n_labels: int, *, order: int, margin: float) -> None:
+        self.kernel, self.n_labels, self.order, self.margin = kernel, n_labels, order, float(margin)
+        self.support = Support(n_labels)
+        self.n_seen = self.n_updates = 0
+        self.norm_sq = self.radius_sq = 0.0
+        L = n_labels
+        self.first, self.first_moment = np.zeros((2, L + 1, L))
+        self.second: Floats | None = np.zeros((L + 1, L + 1, L)) if order == 2 else None
+        self.second_moment: Floats | None = None if self.second is None else self.second.copy()
+
+    def part_size(self, sentences: TokenVectors) -> int:
+        """One sentence at a time: each is a transaction of its own."""
+        return 1
+
+    def learn(self, sentences: TokenVectors, y: NDArray[np.int32], order: Ints) -> None:
+        """Learns from the sentences `order`, one after the other; y (tokens,) are the labels of all tokens."""
+        for s in order.tolist():
+            begin, end = int(sentences.starts[s]), int(sentences.starts[s + 1])
+            self._learn_one(sentences.sentences(s, s + 1), y[begin:end], begin)
+
+    def _learn_one(self, sentence: TokenVectors, y: NDArray[np.int32], row_id: int) -> None:
+        lattice = self.lattice(sentence, averaged=False)
+        gold = np.arange(len(y)), y
+        lattice.E[gold] -= self.margin
+        z, _ = best(lattice, threads=1)
+        lattice.E[gold] += self.margin
+        with Transaction() as change:
+            change.set(self, n_seen=self.n_seen + 1)
+            if not np.array_equal(y, z):
+                before = float((lattice.score(y) - lattice.score(z))[0])
+                self._update(sentence, y, z, before, row_id, change)
+
+    def _update(
+        self,
+        sentence: TokenVectors,
+        y: NDArray[np.int32],
+        z: NDArray[np.int32],
+        before: float,
+        row_id: int,
+        change: Transaction,
+    ) -> None:
+        """Adds Φ(x, y) − Φ(x, z), whose score under the present guess is `before`."""
+        L, round = self.n_labels, self.n_seen + 1
+        wrong = np.flatnonzero(y != z)
+        coef = np.eye(L)[y[wrong]] - np.eye(L)[z[wrong]]
+        sq_norm = 0.0
+        if len(wrong):
+            rows = sentence.rows[wrong]
+            sq_norm = float(np.sum(self.kernel(rows, rows) * (coef @ coef.T)))
+            self.support.add(rows, coef, round * coef, row_id + wrong, change)
+        first, second = (a - b for a, b in zip(_counts(y, L), _counts(z, L), strict=True))
+        sq_norm += float((first**2).sum())
+        change.set(self, first=self.first + first, first_moment=self.first_moment + round * first)
+        if self.second is not None and self.second_moment is not None:
+            sq_norm += float((second**2).sum())
+            change.set(self, second=self.second + second, second_moment=self.second_moment + round * second)
+        norm_sq, radius_sq = self.norm_sq + 2 * before + sq_norm, max(self.radius_sq, sq_norm)
+        change.set(self, n_updates=self.n_updates + 1, norm_sq=norm_sq, radius_sq=radius_sq)
+
+    # ---------------------------------------------------------------- what was learned
+
+    def lattice(self, sentences: TokenVectors, *, averaged: bool) -> Lattice:
+        """The scores of all labellings, under the present guess or the average of all."""
+        L, E = self.n_labels, np.zeros((len(sentences.rows), self.n_labels))
+        if len(self.support):
+            self.support.add_scores(self.kernel, sentences.rows, self._coef(averaged), E)
+        first, second = (None if table is None else padded(table, L) for table in self._transitions(averaged))
+        assert first is not None
+        return Lattice(L, sentences.starts, padded(E, L), first[None], second)
+
+    def _coef(self, averaged: bool) -> Floats:
+        support = self.support
+        return support.coef - support.moment / max(self.n_seen, 1) if averaged else support.coef
+
+    def _transitions(self, averaged: bool) -> Transitions:
+        n = max(self.n_seen, 1)
+        if not averaged:
+            return Transitions(self.first, self.second)
+        second = None if self.second is None or self.second_moment is None else self.second - self.second_moment / n
+        return Transitions(self.first - self.first_moment / n, second)
+
+    def scorer(self, *, averaged: bool) -> KernelTokens:
+        """What has been learned, frozen."""
+        rows, coef = self.support.all_rows(), self._coef(averaged).copy()
+        zeros, ids = np.zeros(self.n_labels), self.support.row_ids.copy()
+        expansion = Expansion(self.kernel, NO_ROWS if rows is None else rows, ids, coef, zeros)
+        return KernelTokens(expansion, self._transitions(averaged))
+
+    # ---------------------------------------------------------------- changes
+
+    def with_labels(self, n_labels: int) -> KernelTagLearner:
+        """A copy with more labels; the weights of new ones are 0."""
+        twin = KernelTagLearner(self.kernel, n_labels, order=self.order, margin=self.margin)
+        L, place = self.n_labels, np.r_[np.arange(self.n_labels), n_labels]
+        twin.support = self.support.copy()
+        twin.support.change_outputs(np.eye(L, n_labels))
+        twin.first[place, :L], twin.first_moment[place, :L] = self.first, self.first_moment
+        if twin.second is not None and twin.second_moment is not None:
+            cells = np.ix_(place, place, np.arange(L))
+            twin.second[cells], twin.second_moment[cells] = self.second, self.second_moment
+        for name in COUNTS:
+            setattr(twin, name, getattr(self, name))
+        return twin
+
+    def copy(self) -> KernelTagLearner:
+        """An independent copy."""
+        return self.with_labels(self.n_labels)
+
+    # ---------------------------------------------------------------- state
+
+    def _tables(self) -> dict[str, Floats]:
+        found = {name: getattr(self, name) for name in ("first", "first_moment", "second", "second_moment")}
+        return {name: table for name, table in found.items() if table is not None}
+
+    def state(self) -> State:
+        """Everything the learner knows, as named values and arrays."""
+        settings: dict[str, Setting] = {name: getattr(self, name) for name in ("kernel", "n_labels", "order", "margin")}
+        settings |= {name: getattr(self, name) for name in COUNTS}
+        return State(self.KIND, self.VERSION, settings, self._tables()).with_part("support", self.support.state())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner of a state; it learns on exactly as the one that gave it."""
+        state.expect(cls.KIND, cls.VERSION)
+        n_labels, order = state.setting("n_labels", int), state.setting("order", int)
+        learner = cls(state.kernel(), n_labels, order=order, margin=state.setting("margin", float))
+        for name, table in learner._tables().items():
+            check_arrays(state, **{name: (state.array(name), table.shape)})
+            setattr(learner, name, state.array(name).copy())
+        learner.support = Support.from_state(state.part("support"))
+        check_arrays(state, coef=(learner.support.coef, (len(learner.support), n_labels)))
+        learner.n_seen, learner.n_updates = state.setting("n_seen", int), state.setting("n_updates", int)
+        learner.norm_sq, learner.radius_sq = state.setting("norm_sq", float), state.setting("radius_sq", float)
+        return learner
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self).from_state, (self.state(),)
+
+
+def _counts(y: NDArray[np.int32], L: int) -> tuple[Floats, Floats]:
+    """How often each label follows another, (L + 1, L), and two others, (L + 1, L + 1, L)."""
+    before = np.concatenate([[L], y[:-1]])
+    earlier = np.concatenate([[L], before[:-1]])
+    first, second = np.zeros((L + 1, L)), np.zeros((L + 1, L + 1, L))
+    np.add.at(first, (before, y), 1.0)
+    np.add.at(second, (earlier, before, y), 1.0)
+    return first, second

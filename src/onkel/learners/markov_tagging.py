@@ -1,0 +1,123 @@
+"""The structured perceptron on features that a function of the user's gives: any Markov features, as in the notes.
+
+Φ(x, y) = Σ_t φ(x, t, y_{t−1}, y_t). The function is asked for every token, tag before and tag: L² calls a token, each
+time that a sentence is visited.
+
+Source: Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core.transaction import Transaction
+from onkel.data.string_features import StringFeatures
+from onkel.data.token_features import TokenFeatures
+from onkel.errors import InputError
+from onkel.models.markov_tokens import Function, MarkovSentences, MarkovTokens, local_features, local_scores
+from onkel.models.state import State
+from onkel.models.viterbi import Lattice, best, width
+
+__all__ = ["MarkovLearner"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class MarkovLearner:
+    """The structured perceptron on a function φ(sequence, position, previous tag or None, tag).
+
+    Parameters
+    ----------
+    function : φ, which returns a list of strings or a dict {feature: value}.
+    labels : the tags.
+    margin : m ≥ 0, by which the score of the right label is lowered at every token while learning.
+    """
+
+    def __init__(self, function: Function, labels: tuple[str, ...], *, margin: float) -> None:
+        self.function, self.labels, self.margin = function, labels, float(margin)
+        self.index = StringFeatures()
+        self.w, self.moment = np.zeros(0), np.zeros(0)
+        self.n_seen = self.n_updates = 0
+        self.norm_sq = self.radius_sq = 0.0
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+        return len(self.labels)
+
+    def part_size(self, sentences: MarkovSentences) -> int:
+        """One sentence at a time: each is a transaction of its own."""
+        return 1
+
+    def learn(self, sentences: MarkovSentences, y: NDArray[np.int32], order: Ints) -> None:
+        """Learns from the sentences `order`, one after the other; y (tokens,) are the labels of all tokens."""
+        for s in order.tolist():
+            f = self.index.add([local_features(self.function, sentences.sequences[s], self.labels)])
+            if len(self.w) < self.index.n_features:
+                more = np.zeros(max(self.index.n_features, 2 * len(self.w)) - len(self.w))
+                with Transaction() as change:
+                    change.set(self, w=np.r_[self.w, more], moment=np.r_[self.moment, more])
+            self._learn_one(f, y[sentences.starts[s] : sentences.starts[s + 1]])
+
+    def _learn_one(self, f: TokenFeatures, y: NDArray[np.int32]) -> None:
+        lattice = self._lattice(f, self.w, len(y))
+        gold = np.arange(len(y)), y
+        lattice.E[gold] -= self.margin
+        z, _ = best(lattice, threads=1)
+        with Transaction() as change:
+            change.set(self, n_seen=self.n_seen + 1)
+            if not np.array_equal(y, z):
+                step = self._counts(f, y) - self._counts(f, z)
+                sq_norm, round = float(step @ step), self.n_seen + 1
+                norm_sq = self.norm_sq + 2 * float(self.w @ step) + sq_norm
+                change.set(self, w=self.w + step, moment=self.moment + round * step, n_updates=self.n_updates + 1)
+                change.set(self, norm_sq=norm_sq, radius_sq=max(self.radius_sq, sq_norm))
+
+    def _counts(self, f: TokenFeatures, y: NDArray[np.int32]) -> Floats:
+        """Φ(x, y), as long as w."""
+        L, before = self.n_labels, np.concatenate([[self.n_labels], y[:-1]])
+        counts = np.zeros(len(self.w))
+        for cell in (np.arange(len(y)) * (L + 1) + before) * L + y:
+            part = slice(int(f.indptr[cell]), int(f.indptr[cell + 1]))
+            np.add.at(counts, f.ids[part], 1.0 if f.values is None else f.values[part])
+        return counts
+
+    def _lattice(self, f: TokenFeatures, w: Floats, tokens: int) -> Lattice:
+        L, ld = self.n_labels, width(self.n_labels)
+        tables = np.zeros((tokens, L + 1, ld))
+        tables[:, :, :L] = local_scores(f, w).reshape(tokens, L + 1, L)
+        return Lattice(L, np.array([0, tokens]), np.zeros((tokens, ld)), tables, None)
+
+    # ---------------------------------------------------------------- what was learned
+
+    def _weights(self, averaged: bool) -> Floats:
+        return self.w - self.moment / max(self.n_seen, 1) if averaged else self.w.copy()
+
+    def scorer(self, *, averaged: bool) -> MarkovTokens:
+        """What has been learned, frozen."""
+        n = self.index.n_features
+        return MarkovTokens(self.function, self.index.copy(), self._weights(averaged)[:n].copy(), self.labels)
+
+    def lattice(self, sentences: MarkovSentences, *, averaged: bool) -> Lattice:
+        """The scores of all labellings, under the present guess or the average of all."""
+        return self.scorer(averaged=averaged).lattice(sentences)
+
+    def with_labels(self, n_labels: int) -> MarkovLearner:
+        """A copy; its labels are given to it before it learns on."""
+        return self.copy()
+
+    def copy(self) -> MarkovLearner:
+        """An independent copy."""
+        twin = MarkovLearner(self.function, self.labels, margin=self.margin)
+        twin.__dict__.update({key: value for key, value in vars(self).items() if key != "index"})
+        twin.index = self.index.copy()
+        return twin
+
+    def state(self) -> State:
+        """A function of the user's cannot be written."""
+        raise InputError(
+            "a tagger with features=<function> has no state, because a state holds no code. Pickle the estimator, or "
+            "give the features by templates, strings or dicts."
+        )

@@ -1,0 +1,294 @@
+"""The structured perceptron: it labels a sentence by Viterbi, and learns from the sentences that it gets wrong.
+
+    z = argmax v·Φ(x, z)          Φ counts features of tokens with their label, and labels with their neighbours
+    if z ≠ y:  v ← v + Φ(x, y) − Φ(x, z)
+
+v is kept as tables of weights (`onkel.models.tag_tables`). The core changes them in place, together with the counts, in
+one call; what is needed besides is allocated before. So a sentence is wholly learned or not at all. Other threads must
+not read meanwhile: the estimator's lock sees to it.
+
+Source: Collins 2002, Discriminative training methods for hidden Markov models; Cohen 2009, Margins, Mistakes, Ranking,
+Sequential Learning and the Perceptron, sec. 4.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel._core.transaction import assign
+from onkel.checks import check_integer
+from onkel.data.token_features import FeatureIndex, TokenFeatures
+from onkel.errors import InputError
+from onkel.learners.tag_log import TagLog
+from onkel.models.scorer import check_arrays
+from onkel.models.state import Setting, State
+from onkel.models.tag_tables import COUNTS, TagTables, new_counts
+from onkel.models.tag_updates import joined, places, renumbered, updates_arrays, updates_of_arrays
+from onkel.models.token_scorer import LinearTokens, Transitions, sparse_weights
+from onkel.models.viterbi import Lattice
+from onkel.models.voted_tokens import VotedTokens
+
+__all__ = ["StructuredLearner"]
+
+Ints = NDArray[np.int64]
+
+BLOCK = 4096  # rows of weights that are averaged at a time
+PART_STEPS = 60_000_000  # additions of one native call, which then takes a fraction of a second
+
+
+class StructuredLearner:
+    """The structured perceptron on features of tokens that have ids.
+
+    Parameters
+    ----------
+    n_labels : the number of labels.
+    order : 1: scores of two neighbouring labels; 2: of three as well.
+    margin : m ≥ 0, by which the score of the right label is lowered at every token while learning.
+    exact : True: features have no values and the margin is a whole number, so that all weights are whole numbers and
+        float32 is exact; False: the weights are float64.
+    observed : whether there are features of pairs of labels (B templates).
+    log : whether all updates are kept, as a vote of all guesses needs them. Default False.
+    """
+
+    KIND: ClassVar[str] = "learner/structured"
+    VERSION: ClassVar[int] = 1
+
+    def __init__(
+        self, n_labels: int, *, order: int, margin: float, exact: bool, observed: bool, log: bool = False
+    ) -> None:
+        self.order, self.margin = order, float(margin)
+        self.n_features = self.n_bigrams = 0
+        dtype = np.dtype(np.float32 if exact else np.float64)
+        self.tables = TagTables.zeros(n_labels, 0, 0 if observed else None, order, dtype)
+        self.counts = new_counts()
+        self.log = TagLog() if log else None
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+        return self.tables.n_labels
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the weights."""
+        return self.tables.features.w.dtype
+
+    @property
+    def n_seen(self) -> int:
+        """Sentences learned from so far; one that is visited in three epochs counts three times."""
+        return int(self.counts["n_seen"][0])
+
+    @property
+    def n_updates(self) -> int:
+        """Sentences that changed the weights. Without a margin these are the sentences that were labelled wrongly."""
+        return int(self.counts["n_updates"][0])
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table of features that are in use, with row 0."""
+        return int(self.counts["n_rows"][0])
+
+    @property
+    def radius_sq(self) -> float:
+        """The largest ‖Φ(x, y) − Φ(x, z)‖² of an update."""
+        return float(self.counts["radius_sq"][0])
+
+    @property
+    def norm_sq(self) -> float:
+        """‖v‖² of the present guess."""
+        return float(self.counts["norm_sq"][0])
+
+    # ---------------------------------------------------------------- changes
+
+    def add_features(self, n_features: int, n_bigrams: int = 0) -> None:
+        """Increases the number of features; the weights of new ones are 0."""
+        tables = self.tables
+        if n_features > len(tables.rows):
+            room = max(n_features, 2 * len(tables.rows), 64)
+            features = tables.features.with_rows(room + 1, self.n_rows)
+            rows = np.concatenate([tables.rows, np.zeros(room - len(tables.rows), dtype=np.int32)])
+            assign(tables, rows=rows, features=features)
+        if tables.observed is not None and n_bigrams > len(tables.observed.w):
+            tables.observed = tables.observed.with_rows(max(n_bigrams, 2 * self.n_bigrams, 64), self.n_bigrams)
+        self.n_features, self.n_bigrams = max(self.n_features, n_features), max(self.n_bigrams, n_bigrams)
+
+    def _empty(self, n_labels: int) -> StructuredLearner:
+        """A learner of the same kind that has learned nothing, with the same counts."""
+        exact, observed = self.dtype == np.float32, self.tables.observed is not None
+        twin = StructuredLearner(n_labels, order=self.order, margin=self.margin, exact=exact, observed=observed)
+        twin.counts = self.counts.copy()
+        return twin
+
+    def with_labels(self, n_labels: int) -> StructuredLearner:
+        """A copy with more labels; the weights of new ones are 0. The labels that there are keep their numbers."""
+        twin = self._empty(n_labels)
+        twin.add_features(self.n_features, self.n_bigrams)
+        L, labels = self.n_labels, np.arange(self.n_labels)
+        place = np.append(labels, n_labels)  # labels keep their rows, and the beginning of a sentence comes last
+        for name, table in self.tables.named().items():
+            for part in ("w", "moment"):
+                old, new = getattr(table, part), getattr(twin.tables.named()[name], part)
+                if name == "features":
+                    new[: self.n_rows, :L] = old[: self.n_rows, :L]
+                elif name == "transitions":
+                    new[place, :L] = old[:, :L]
+                elif name == "second":
+                    new[np.ix_(place, place, labels)] = old[..., :L]
+                else:
+                    new[: self.n_bigrams, place, :L] = old[: self.n_bigrams, :, :L]
+        twin.tables.rows[: self.n_features] = self.tables.rows[: self.n_features]
+        twin.log = None if self.log is None else self.log.copy()
+        return twin
+
+    def copy(self) -> StructuredLearner:
+        """An independent copy."""
+        return self.with_labels(self.n_labels)
+
+    def used(self) -> tuple[Ints, Ints]:
+        """The features, and those of pairs of labels, that an update has changed, ascending."""
+        observed, none = self.tables.observed, np.empty(0, dtype=np.int64)
+        pairs = none if observed is None else observed.changed(self.n_bigrams)
+        return np.flatnonzero(self.tables.rows[: self.n_features]), pairs
+
+    def restricted(self) -> StructuredLearner:
+        """A copy with the features that an update has changed, numbered 0, 1, … in the order of their ids."""
+        used, pairs = self.used()
+        twin = self._empty(self.n_labels)
+        twin.n_features, twin.n_bigrams = len(used), len(pairs)
+        rows: dict[str, NDArray | slice] = {"features": np.append(0, self.tables.rows[used]), "observed": pairs}
+        for name, table in self.tables.named().items():
+            setattr(twin.tables, name, table.rows(rows.get(name, slice(None))))
+        twin.tables.rows = np.arange(1, len(used) + 1, dtype=np.int32)
+        twin.counts["n_rows"] = len(used) + 1
+        if self.log is not None:
+            new = places(used, self.n_features), places(pairs, self.n_bigrams)
+            parts = [part._replace(features=renumbered(part.features, *new)) for part in self.log.parts()]
+            twin.log = TagLog(parts)
+        return twin
+
+    # ---------------------------------------------------------------- learning
+
+    def part_size(self, sentences: TokenFeatures) -> int:
+        """How many sentences the next part should have, so that a native call takes a fraction of a second."""
+        f, ld = sentences, self.tables.features.w.shape[1]
+        tokens, n = max(1, f.n_tokens), max(1, len(f.starts) - 1)
+        step = len(f.ids) / tokens * ld + ld * (self.n_labels + 1) ** self.order
+        if f.bigram_ids is not None:
+            step += (len(f.bigram_ids) / tokens + 1) * ld * (self.n_labels + 1)
+        return max(1, int(PART_STEPS / step / (tokens / n)))
+
+    def learn(self, sentences: TokenFeatures, y: NDArray[np.int32], order: Ints) -> None:
+        """Learns from the sentences `order`, one after the other; y (tokens,) are the labels of all tokens."""
+        z, updated = np.empty(len(y), dtype=np.int32), np.zeros(len(order), dtype=np.uint8)
+        if self.log is not None:
+            self.log.begin(sentences, y, z, order, updated, self.n_seen)
+        self.tables.learn(sentences, y, order, margin=self.margin, counts=self.counts, z=z, updated=updated)
+
+    # ---------------------------------------------------------------- what was learned
+
+    def lattice(self, sentences: TokenFeatures, *, averaged: bool) -> Lattice:
+        """The scores of all labellings of a few sentences, under the present guess or the average of all."""
+        return self.tables.lattice(sentences, self.n_seen if averaged else None)
+
+    def scorer(self, index: FeatureIndex, *, averaged: bool) -> LinearTokens:
+        """What has been learned, as a frozen scorer with the features that it uses."""
+        L, dtype, (used, pairs) = self.n_labels, self.dtype, self.used()
+        tables, rounds = self.tables, self.n_seen if averaged else None
+        rows = _blocks(tables.rows[used])
+        weights = sparse_weights((tables.features.weights(rounds, some)[:, :L] for some in rows), dtype)
+        first = tables.transitions.weights(rounds)[:, :L].astype(dtype)
+        second = None if tables.second is None else tables.second.weights(rounds)[..., :L].astype(dtype)
+        observed = None
+        if tables.observed is not None:
+            observed = sparse_weights((tables.observed.weights(rounds, some) for some in _blocks(pairs)), dtype)
+        if index.has_names:
+            index = index.selected(used, pairs)
+        else:  # ids are hashes or columns: the rows between those in use are empty
+            weights = weights.spread(used, self.n_features)
+            observed = None if observed is None else observed.spread(pairs, self.n_bigrams)
+        return LinearTokens(index, weights, Transitions(first, second), observed)
+
+    def voted(self, index: FeatureIndex, n_voters: int | None, random: np.random.RandomState) -> VotedTokens:
+        """A vote of all guesses, or of `n_voters` that are drawn, each as often as it was used."""
+        small = self.restricted() if index.has_names else self
+        assert small.log is not None
+        updates = joined(small.log.parts())
+        rounds = np.empty(0, dtype=np.int64) if updates is None else updates.rounds
+        used = np.diff(np.concatenate([[0], rounds, [self.n_seen]]))  # how long each of the guesses 0 … k was used
+        if n_voters is not None and n_voters < np.count_nonzero(used):
+            used = random.multinomial(n_voters, used / used.sum())
+        guesses = np.flatnonzero(used)
+        index = index.selected(*self.used()) if index.has_names else index
+        weights = used[guesses].astype(np.float64)
+        sizes = {"n_labels": self.n_labels, "order": self.order, "n_features": small.n_features}
+        n_pairs = None if self.tables.observed is None else small.n_bigrams
+        return VotedTokens(index, updates, guesses, weights, self.dtype, n_pairs=n_pairs, **sizes)
+
+    # ---------------------------------------------------------------- state
+
+    def state(self) -> State:
+        """Everything the learner knows, as named values and arrays."""
+        settings: dict[str, Setting] = {"n_labels": self.n_labels, "order": self.order, "margin": self.margin}
+        settings |= {"exact": self.dtype == np.float32, "observed": self.tables.observed is not None}
+        settings |= {name: self.counts[name][0].item() for name in COUNTS.names or ()}
+        settings |= {"log": self.log is not None}
+        arrays: dict[str, NDArray] = {}
+        arrays["rows"] = self.tables.rows[: self.n_features].copy()
+        sizes = {"features": self.n_rows, "observed": self.n_bigrams}
+        for name, table in self.tables.named().items():
+            rows = table.rows(slice(sizes.get(name)))
+            arrays |= {f"{name}/w": rows.w, f"{name}/moment": rows.moment}
+        if self.log is not None:
+            arrays |= updates_arrays(joined(self.log.parts()), "log/")
+        return State(self.KIND, self.VERSION, settings, arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner of a state; it learns on exactly as the one that gave it."""
+        state.expect(cls.KIND, cls.VERSION)
+        n_labels = check_integer(state.setting("n_labels", int), "n_labels", cls.KIND, at_least=1)
+        order, margin = state.setting("order", int), state.setting("margin", float)
+        if order not in (1, 2) or not 0 <= margin < np.inf:
+            raise InputError(
+                f"the state of kind {cls.KIND!r}: order must be 1 or 2, margin ≥ 0; got {order}, {margin}."
+            )
+        learner = cls(
+            n_labels,
+            order=order,
+            margin=margin,
+            exact=state.setting("exact", bool),
+            observed=state.setting("observed", bool),
+            log=state.setting("log", bool),
+        )
+        observed = learner.tables.observed is not None
+        rows = state.array("rows")
+        n = {"features": len(state.array("features/w")), "observed": len(state.array("observed/w")) if observed else 0}
+        learner.add_features(len(rows), n["observed"])
+        if rows.ndim != 1 or not np.array_equal(np.sort(rows[rows != 0]), np.arange(1, n["features"])):
+            raise InputError(f"the state of kind {cls.KIND!r}: 'rows' must hold each row of 'features/w' but 0 once.")
+        learner.tables.rows[: len(rows)] = rows
+        for name, table in learner.tables.named().items():
+            for part in ("w", "moment"):
+                given, place = state.array(f"{name}/{part}"), getattr(table, part)
+                size = n.get(name, len(place))
+                check_arrays(state, **{f"{name}/{part}": (given, (size, *place.shape[1:]))})
+                place[:size] = given
+        for name in COUNTS.names or ():
+            learner.counts[name] = state.setting(name, float if name.endswith("_sq") else int)
+        learner.counts["n_rows"] = n["features"]
+        if learner.log is not None:
+            updates = updates_of_arrays(state, "log/", learner.n_features, learner.n_bigrams, n_labels)
+            if updates is not None and updates.rounds[-1] > learner.n_seen:
+                raise InputError(f"the state of kind {cls.KIND!r}: the rounds of its log must be at most n_seen.")
+            learner.log = TagLog([] if updates is None else [updates])
+        return learner
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self).from_state, (self.state(),)
+
+
+def _blocks(rows: NDArray) -> list[NDArray]:
+    return [rows[first : first + BLOCK] for first in range(0, len(rows), BLOCK)]
