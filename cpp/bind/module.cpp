@@ -18,12 +18,15 @@ namespace onkel { namespace bind {
 
 void bind_product(nb::module_& m);
 void bind_perceptron(nb::module_& m);
+void bind_prank(nb::module_& m);
 void bind_budget(nb::module_& m);
 void bind_projectron(nb::module_& m);
 void bind_svm(nb::module_& m);
 void bind_lasvm(nb::module_& m);
+void bind_sequence(nb::module_& m);
 void bind_lock(nb::module_& m);
 void bind_transaction(nb::module_& m);
+void bind_text(nb::module_& m);
 
 }}  // namespace onkel::bind
 
@@ -43,10 +46,13 @@ NB_MODULE(_native, m) {
   nb::set_leak_warnings(false);  // what lives at the end of a process goes with it
   onkel::bind::bind_product(m);
   onkel::bind::bind_perceptron(m);
+  onkel::bind::bind_prank(m);
   onkel::bind::bind_budget(m);
   onkel::bind::bind_projectron(m);
   onkel::bind::bind_svm(m);
   onkel::bind::bind_lasvm(m);
+  onkel::bind::bind_sequence(m);
   onkel::bind::bind_lock(m);
   onkel::bind::bind_transaction(m);
+  onkel::bind::bind_text(m);
 }

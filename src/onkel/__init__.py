@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from onkel.estimators.passive_aggressive import PassiveAggressiveRegressor as PassiveAggressiveRegressor
     from onkel.estimators.perceptron import KernelPerceptron as KernelPerceptron
     from onkel.estimators.perceptron import Perceptron as Perceptron
+    from onkel.estimators.prank import PRank as PRank
+    from onkel.estimators.ranking import RankingPerceptron as RankingPerceptron
+    from onkel.estimators.sequence import SequencePerceptron as SequencePerceptron
     from onkel.estimators.svm import SVC as SVC
     from onkel.estimators.svm import SVR as SVR
     from onkel.estimators.svm import OneClassSVM as OneClassSVM

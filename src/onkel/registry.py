@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 __all__ = ["ENTRIES", "KINDS", "Entry", "Task", "estimators"]
 
-Task = Literal["module", "function", "transform", "classify", "regress", "detect"]
+Task = Literal["module", "function", "transform", "classify", "regress", "detect", "rank", "tag"]
 
 
 class Entry(NamedTuple):
@@ -49,7 +49,10 @@ ENTRIES = (
     Entry("OnlineSVC", "onkel.estimators.online_svm", "classify", online=True),
     Entry("PassiveAggressiveClassifier", "onkel.estimators.passive_aggressive", "classify", online=True),
     Entry("PassiveAggressiveRegressor", "onkel.estimators.passive_aggressive", "regress", online=True),
+    Entry("PRank", "onkel.estimators.prank", "rank", online=True),
     Entry("Projectron", "onkel.estimators.budget_perceptrons", "classify", online=True),
+    Entry("SequencePerceptron", "onkel.estimators.sequence", "tag", online=True),
+    Entry("RankingPerceptron", "onkel.estimators.ranking", "rank", online=True),
     Entry("OneClassSVM", "onkel.estimators.svm", "detect"),
     Entry("SVC", "onkel.estimators.svm", "classify"),
     Entry("SVR", "onkel.estimators.svm", "regress"),
@@ -57,7 +60,7 @@ ENTRIES = (
     Entry("PolynomialMap", "onkel.features", "transform"),
 )
 
-LEARNED = ("classify", "regress", "detect")  # the tasks of estimators that have a model
+LEARNED = ("classify", "regress", "detect", "rank", "tag")  # the tasks of estimators that have a model
 # The kind of a state → the class that has `from_state` for it, as "module:Class".
 KINDS = {
     "model/score": "onkel.models.model:ScoreModel",
@@ -66,18 +69,35 @@ KINDS = {
     "model/linear": "onkel.models.linear:LinearModel",
     "model/one_vs_one": "onkel.models.one_vs_one:OneVsOne",
     "model/vote": "onkel.models.vote:Vote",
+    "model/tagger": "onkel.models.tagger:Tagger",
+    "model/linear_tokens": "onkel.models.token_scorer:LinearTokens",
+    "model/voted_tokens": "onkel.models.voted_tokens:VotedTokens",
+    "model/kernel_tokens": "onkel.models.kernel_tokens:KernelTokens",
+    "model/ranking": "onkel.models.ranking:RankingModel",
+    "model/item-vote": "onkel.models.ranking:ItemVote",
     "decision/classes": "onkel.models.decision:Classes",
     "decision/number": "onkel.models.decision:Number",
     "decision/outlier": "onkel.models.decision:Outlier",
+    "decision/ranks": "onkel.models.decision:Ranks",
     "columns/vocabulary": "onkel.estimators.vocabulary:Vocabulary",
     "targets/labels": "onkel.estimators.targets:Labels",
+    "targets/grades": "onkel.estimators.grades:Grades",
     "targets/numbers": "onkel.estimators.targets:Numbers",
+    "targets/queries": "onkel.estimators.targets:Queries",
     "targets/none": "onkel.estimators.targets:Unlabelled",
     "learner/linear-perceptron": "onkel.learners.linear_perceptron:LinearPerceptronLearner",
     "learner/kernel-perceptron": "onkel.learners.kernel_perceptron:KernelPerceptronLearner",
+    "learner/linear-prank": "onkel.learners.prank:LinearPRankLearner",
+    "learner/kernel-prank": "onkel.learners.prank:KernelPRankLearner",
+    "learner/ranking-linear": "onkel.learners.ranking:LinearRankingLearner",
+    "learner/ranking-kernel": "onkel.learners.ranking:KernelRankingLearner",
     "learner/budgeted": "onkel.learners.budgeted:BudgetedLearner",
     "learner/projecting": "onkel.learners.projecting:ProjectingLearner",
     "learner/lasvm": "onkel.learners.lasvm:LasvmLearner",
+    "learner/structured": "onkel.learners.structured:StructuredLearner",
+    "learner/kernel-tagging": "onkel.learners.kernel_tagging:KernelTagLearner",
+    "form/linear": "onkel.estimators.sequence_form:LinearForm",
+    "form/kernel": "onkel.estimators.sequence_kernel_form:KernelForm",
     **{f"estimator/{entry.name}": f"{entry.module}:{entry.name}" for entry in ENTRIES if entry.task in LEARNED},
 }
 

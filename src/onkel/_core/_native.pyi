@@ -131,6 +131,20 @@ def primal_pass(
     n_entries: NDArray,
     F: NDArray,
 ) -> None: ...
+def prank_dual_pass(K: NDArray, y: NDArray, f: NDArray, b: NDArray, tau: NDArray, sums: NDArray, F: NDArray) -> int: ...
+def prank_primal_pass(
+    data: NDArray,
+    indptr: NDArray | None,
+    indices: NDArray | None,
+    y: NDArray,
+    row_ids: NDArray,
+    w: NDArray,
+    b: NDArray,
+    counts: NDArray,
+    entries: NDArray,
+    n_entries: NDArray,
+    F: NDArray,
+) -> None: ...
 def add_columns(columns: NDArray, which: NDArray, A: NDArray, F: NDArray, threads: int) -> None: ...
 def vote(
     K: NDArray,
@@ -345,3 +359,117 @@ def lasvm(
     taken: NDArray,
     position: NDArray,
 ) -> Lasvm32: ...
+
+# The columns of a CoNLL file: cpp/sequence/conll.h. `read` returns whether there is more to read; `malformed` describes
+# the line at which reading stopped: what is wrong with it, its number, its first and last byte, and what came.
+class ConllReader:
+    text: bytes
+    n_columns: int
+    n_tokens: int
+    n_starts: int
+    def __init__(
+        self, text: bytes, n_columns: int, separator: str, comment: str, conllu: bool, kept: Sequence[int]
+    ) -> None: ...
+    def read(self, most: int) -> bool: ...
+    def codes(self, column: int, out: NDArray) -> None: ...
+    def starts(self, out: NDArray) -> None: ...
+    def values(self, column: int) -> list[str] | None: ...
+    def malformed(self) -> tuple[str, int, int, int, int] | None: ...
+
+# Features by templates: cpp/sequence/templates.h. `add` and `find` return the number of ids that they wrote.
+class FeatureIndex:
+    size: int
+    n_codes: int
+    def __init__(
+        self, parts: Sequence[Sequence[tuple[int, int]]], inside: Sequence[bool], n_columns: int, reach: int
+    ) -> None: ...
+    def add(
+        self,
+        codes: NDArray,
+        sizes: NDArray,
+        starts: NDArray,
+        skip_first: bool,
+        base: int,
+        indptr: NDArray,
+        ids: NDArray,
+    ) -> int: ...
+    def find(
+        self,
+        codes: NDArray,
+        sizes: NDArray,
+        starts: NDArray,
+        skip_first: bool,
+        base: int,
+        indptr: NDArray,
+        ids: NDArray,
+    ) -> int: ...
+    def load(self, templates: NDArray, codes: NDArray, sizes: NDArray) -> None: ...
+    def export_to(self, templates: NDArray, codes: NDArray) -> None: ...
+    def copy(self) -> FeatureIndex: ...
+
+def hash_features(
+    parts: Sequence[Sequence[tuple[int, int]]],
+    inside: Sequence[bool],
+    seeds: NDArray,
+    n_bits: int,
+    edges: NDArray,
+    hashes: NDArray,
+    starts: NDArray,
+    skip_first: bool,
+    base: int,
+    indptr: NDArray,
+    ids: NDArray,
+) -> int: ...
+def hash_strings(strings: list[str], out: NDArray) -> None: ...
+
+# Sequences: cpp/sequence/types.h. Tables of weights are float32 or float64, all of one call of the same dtype, and are
+# changed in place with their moments, which are float64; `counts` are the bytes of a TagCounts. With `replay` the
+# labellings z are given, and only the updates are made.
+def learn_sentences(
+    starts: NDArray,
+    indptr: NDArray,
+    ids: NDArray,
+    values: NDArray | None,
+    observed_indptr: NDArray | None,
+    observed_ids: NDArray | None,
+    order: NDArray,
+    y: NDArray,
+    margin: float,
+    replay: bool,
+    labels: int,
+    rows: NDArray,
+    features: NDArray,
+    features_moment: NDArray,
+    transitions: NDArray,
+    transitions_moment: NDArray,
+    second: NDArray | None,
+    second_moment: NDArray | None,
+    observed: NDArray | None,
+    observed_moment: NDArray | None,
+    counts: NDArray,
+    z: NDArray,
+    updated: NDArray,
+) -> None: ...
+def decode(
+    E: NDArray,
+    labels: int,
+    starts: NDArray,
+    transitions: NDArray,
+    second: NDArray | None,
+    y: NDArray,
+    scores: NDArray,
+    threads: int,
+) -> None: ...
+def k_best(
+    E: NDArray, labels: int, transitions: NDArray, second: NDArray | None, y: NDArray, scores: NDArray
+) -> int: ...
+def add_sparse_rows(
+    w_indptr: NDArray,
+    w_places: NDArray,
+    w: NDArray,
+    indptr: NDArray,
+    ids: NDArray,
+    values: NDArray | None,
+    E: NDArray,
+    threads: int,
+) -> None: ...

@@ -130,20 +130,21 @@ FITTED_ONLINE = (
     "_built_with",
 )
 FITTED_SVM = ("_high", "_sparse", "_on_objects")
+FITTED_SEQUENCE = ("_form", "_labels", "_fixed", "_cache")
 
 
 def _is_fitted_name(name: str) -> bool:
     """Whether an attribute is set by a fit: some private ones, and names that end in an underscore, like n_iter_."""
-    return name in FITTED_ONLINE + FITTED_SVM or (name.endswith("_") and not name.startswith("_"))
+    return name in FITTED_ONLINE + FITTED_SVM + FITTED_SEQUENCE or (name.endswith("_") and not name.startswith("_"))
 
 
 @contextlib.contextmanager
-def undo_on_error(estimator: object) -> Iterator[None]:
-    """Restores the attributes of the estimator if the block raises."""
+def undo_on_error(estimator: object, only: type[BaseException] = BaseException) -> Iterator[None]:
+    """Restores the attributes of the estimator if the block raises, or raises an error of this kind only."""
     before = vars(estimator).copy()
     try:
         yield
-    except BaseException:
+    except only:
         restore(estimator, before)
         raise
 

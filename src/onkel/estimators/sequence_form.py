@@ -1,0 +1,211 @@
+"""The forms that sentences can have, and what each of them needs: how it is read, its learner and its scorer.
+
+LinearForm   features with ids: strings, dicts, templates over columns, or the columns of a matrix
+KernelForm   vectors, by a kernel
+MarkovForm   a function of the user's
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from onkel.data.corpus import Corpus
+from onkel.data.string_features import (
+    StringFeatures,
+    VectorFeatures,
+    checked_sequences,
+    sentence_starts,
+    token_matrix,
+)
+from onkel.data.template_features import TemplateFeatures
+from onkel.data.templates import Templates
+from onkel.data.token_features import FeatureIndex, TokenFeatures
+from onkel.errors import InputError, KindError, ParameterError
+from onkel.estimators.sequence_input import are_matrices, is_matrix
+from onkel.learners.structured import StructuredLearner
+from onkel.models.index_state import index_from_state, index_state
+from onkel.models.state import State
+from onkel.models.tag_updates import places, renumbered
+from onkel.models.token_scorer import TokenScorer
+from onkel.models.viterbi import width
+
+if TYPE_CHECKING:
+    from onkel.estimators.sequence import SequencePerceptron
+    from onkel.learners.tagging import TagLearner
+
+__all__ = ["Form", "LinearForm", "form_of"]
+
+Ints = NDArray[np.int64]
+MOST_BYTES = 2**30  # of hashed tables of pairs of tags
+
+
+class Form(Protocol):
+    """How a tagger reads its sentences, and what learns from them."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of features that are known."""
+
+    def starts(self, X: Any) -> Ints:
+        """Where each sentence begins, and the end; refuses a sentence without tokens."""
+
+    def add(self, X: Any) -> Any:
+        """Sentences to learn from."""
+
+    def find(self, X: Any) -> Any:
+        """Sentences to be tagged."""
+
+    def first_fit(self, sentences: Any, min_count: int) -> Any:
+        """The sentences of a first fit, after rare features were left out."""
+
+    def new_learner(self, n_labels: int) -> TagLearner:
+        """A learner that has learned nothing."""
+
+    def prepare(self, learner: Any, labels: tuple[str, ...]) -> None:
+        """Makes the learner ready for all features that are known by now."""
+
+    def scorer(self, learner: Any, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+        """What predicts, frozen."""
+
+    def restricted(self, learner: Any) -> tuple[Self, Any]:
+        """Copies of form and learner that hold only what an update has used."""
+
+    def state(self) -> State:
+        """What is known about the form of the sentences."""
+
+
+def form_of(estimator: SequencePerceptron, X: Any) -> Form:
+    """The form of the first sentences of an estimator."""
+    given = [name for name in ("templates", "features", "kernel") if getattr(estimator, name) is not None]
+    if len(given) > 1:
+        raise InputError(f"{estimator._name}: give one of templates, features and kernel; got {' and '.join(given)}.")
+    order, margin = int(estimator.order), float(estimator.margin)
+    log = estimator.hypothesis == "voted"
+    if estimator.kernel is not None or estimator.features is not None:
+        from onkel.estimators.sequence_kernel_form import KernelForm, MarkovForm
+
+        if log or estimator.n_bits is not None:
+            raise InputError(f"{estimator._name}: {given[0]} needs n_bits=None and hypothesis 'averaged' or 'last'.")
+        if estimator.kernel is not None:
+            return KernelForm(estimator.kernel, order=order, margin=margin)
+        return MarkovForm(estimator.features, order=order, margin=margin)
+    if estimator.templates is not None:
+        templates = templates_of(estimator.templates, estimator._name)
+        index: FeatureIndex = TemplateFeatures(templates, estimator.n_bits)
+        exact = True
+    elif is_matrix(X) or are_matrices(X):
+        first = X if is_matrix(X) else X[0]
+        if estimator.n_bits is not None:
+            raise InputError(f"{estimator._name}: n_bits is for features that have names, not for matrices.")
+        index, exact = VectorFeatures(int(first.shape[1])), False
+    else:
+        index, exact = StringFeatures(estimator.n_bits), not _has_dicts(X)
+    return LinearForm(index, order=order, margin=margin, exact=exact and margin.is_integer(), log=log)
+
+
+def templates_of(given: Any, who: str) -> Templates:
+    """Templates, from a ready set's name or a text."""
+    if isinstance(given, Templates):
+        return given
+    if not isinstance(given, str):
+        raise KindError(f"{who}: templates must be a name such as 'chunking', a text, or Templates; got {given!r}.")
+    return Templates.parse(given) if "%" in given or "\n" in given else Templates.ready(given)
+
+
+def _has_dicts(X: Any) -> bool:
+    if isinstance(X, Corpus):
+        raise InputError("a Corpus has columns, not features: give templates, such as templates='chunking'.")
+    kinds = set(map(type, itertools.chain.from_iterable(checked_sequences(X))))
+    return any(issubclass(kind, Mapping) for kind in kinds)
+
+
+class LinearForm:
+    """Sentences whose tokens have features with ids."""
+
+    KIND: ClassVar[str] = "form/linear"
+    VERSION: ClassVar[int] = 1
+
+    def __init__(self, index: FeatureIndex, *, order: int, margin: float, exact: bool, log: bool) -> None:
+        self.index, self.order, self.margin, self.exact, self.log = index, order, margin, exact, log
+
+    @property
+    def n_features(self) -> int:
+        return self.index.n_features
+
+    def starts(self, X: Any) -> Ints:
+        if isinstance(self.index, VectorFeatures):
+            return token_matrix(X, "SequencePerceptron").starts
+        if isinstance(X, Corpus):
+            return X.starts
+        return sentence_starts(map(len, checked_sequences(X)))
+
+    def _columns(self, X: Any) -> Any:
+        return X if isinstance(X, Corpus) or not isinstance(self.index, TemplateFeatures) else Corpus.of(X)
+
+    def add(self, X: Any) -> TokenFeatures:
+        found = self.index.add(self._columns(X))
+        if self.exact and found.values is not None:
+            raise InputError("features must have no values: there were none when learning began. Begin with dicts.")
+        return found
+
+    def find(self, X: Any) -> TokenFeatures:
+        return self.index.find(self._columns(X))
+
+    def first_fit(self, sentences: TokenFeatures, min_count: int) -> TokenFeatures:
+        if min_count == 1 or not self.index.has_names:
+            return sentences
+        ids, n = np.bincount(sentences.ids, minlength=self.index.n_features), self.index.n_bigrams
+        pairs = np.zeros(0, int) if sentences.bigram_ids is None else np.bincount(sentences.bigram_ids, minlength=n)
+        keep, keep_pairs = np.flatnonzero(ids >= min_count), np.flatnonzero(pairs >= min_count)
+        self.index = self.index.selected(keep, keep_pairs)
+        return renumbered(sentences, places(keep, len(ids)), places(keep_pairs, len(pairs)))
+
+    def new_learner(self, n_labels: int) -> StructuredLearner:
+        observed = isinstance(self.index, TemplateFeatures) and self.index.has_bigrams
+        if observed and not self.index.has_names:
+            size = self.index.n_bigrams * (n_labels + 1) * width(n_labels) * 12
+            if size > MOST_BYTES:
+                raise InputError(
+                    f"SequencePerceptron: {n_labels} tags and B templates with parts need {size / 2**20:.0f} MB for "
+                    f"2**n_bits tables of pairs of tags, more than {MOST_BYTES >> 20}. Use fewer bits, or n_bits=None."
+                )
+        return StructuredLearner(
+            n_labels, order=self.order, margin=self.margin, exact=self.exact, observed=observed, log=self.log
+        )
+
+    def prepare(self, learner: StructuredLearner, labels: tuple[str, ...]) -> None:
+        learner.add_features(self.index.n_features, self.index.n_bigrams)
+
+    def scorer(self, learner: StructuredLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+        if hypothesis == "voted":
+            if learner.log is None:
+                raise ParameterError(
+                    "SequencePerceptron: a vote needs the log of all updates, so that hypothesis='voted' must be set "
+                    "before learning begins. Use 'averaged' or 'last', or fit anew."
+                )
+            return learner.voted(self.index, n_voters, check_random_state(seed))
+        return learner.scorer(self.index, averaged=hypothesis == "averaged")
+
+    def restricted(self, learner: StructuredLearner) -> tuple[LinearForm, StructuredLearner]:
+        if not self.index.has_names:
+            return self, learner.copy()
+        same = {"order": self.order, "margin": self.margin, "exact": self.exact, "log": self.log}
+        return LinearForm(self.index.selected(*learner.used()), **same), learner.restricted()  # type: ignore[arg-type]
+
+    def state(self) -> State:
+        settings = {"order": self.order, "margin": self.margin, "exact": self.exact, "log": self.log}
+        return State(self.KIND, self.VERSION, settings).with_part("index", index_state(self.index))
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The form that has this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        order, margin = state.setting("order", int), state.setting("margin", float)
+        exact, log = state.setting("exact", bool), state.setting("log", bool)
+        return cls(index_from_state(state.part("index")), order=order, margin=margin, exact=exact, log=log)

@@ -1,0 +1,125 @@
+"""Two more forms of sentences: vectors with a kernel, and whatever a function of the user's takes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.data.string_features import checked_sequences, sentence_starts, token_matrix
+from onkel.errors import InputError, KindError, ParameterError
+from onkel.kernels import Kernel
+from onkel.learners.kernel_tagging import KernelTagLearner
+from onkel.learners.markov_tagging import MarkovLearner
+from onkel.models.kernel_tokens import KernelTokens, TokenVectors, read_vectors
+from onkel.models.markov_tokens import MarkovSentences, MarkovTokens, read_markov
+from onkel.models.state import Setting, State
+
+__all__ = ["KernelForm", "MarkovForm"]
+
+Ints = NDArray[np.int64]
+
+
+def _refuse_vote(hypothesis: str) -> None:
+    if hypothesis == "voted":
+        raise ParameterError("SequencePerceptron: with kernel or features, hypothesis must be 'averaged' or 'last'.")
+
+
+class KernelForm:
+    """Sentences of vectors, which are compared by a kernel."""
+
+    KIND: ClassVar[str] = "form/kernel"
+    VERSION: ClassVar[int] = 1
+
+    def __init__(self, kernel: Any, *, order: int, margin: float) -> None:
+        if not isinstance(kernel, Kernel) or kernel.takes not in ("vectors", "anything"):
+            raise KindError(f"SequencePerceptron: kernel must be a kernel on vectors such as RBF(); got {kernel!r}.")
+        self.kernel, self.order, self.margin = kernel, order, margin
+        self.n_features = 0
+
+    def starts(self, X: Any) -> Ints:
+        matrix, starts = token_matrix(X, "SequencePerceptron")
+        if self.n_features not in (0, matrix.shape[1]):
+            raise InputError(f"tokens must have {self.n_features} columns, as before; got {matrix.shape[1]}.")
+        return starts
+
+    def add(self, X: Any) -> TokenVectors:
+        self.n_features = int(token_matrix(X).matrix.shape[1])
+        return read_vectors(self.kernel, X)
+
+    def find(self, X: Any) -> TokenVectors:
+        self.starts(X)
+        return read_vectors(self.kernel, X)
+
+    def first_fit(self, sentences: TokenVectors, min_count: int) -> TokenVectors:
+        return sentences
+
+    def new_learner(self, n_labels: int) -> KernelTagLearner:
+        return KernelTagLearner(self.kernel, n_labels, order=self.order, margin=self.margin)
+
+    def prepare(self, learner: KernelTagLearner, labels: tuple[str, ...]) -> None:
+        """There is nothing to prepare."""
+
+    def scorer(self, learner: KernelTagLearner, hypothesis: str, n_voters: int | None, seed: int) -> KernelTokens:
+        _refuse_vote(hypothesis)
+        return learner.scorer(averaged=hypothesis == "averaged")
+
+    def restricted(self, learner: KernelTagLearner) -> tuple[KernelForm, KernelTagLearner]:
+        return self, learner.copy()
+
+    def state(self) -> State:
+        settings: dict[str, Setting] = {"kernel": self.kernel, "order": self.order, "margin": self.margin}
+        settings["n_features"] = self.n_features
+        return State(self.KIND, self.VERSION, settings)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The form that has this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        form = cls(state.kernel(), order=state.setting("order", int), margin=state.setting("margin", float))
+        form.n_features = state.setting("n_features", int)
+        return form
+
+
+class MarkovForm:
+    """Sentences of any kind, whose features a function of the user's gives."""
+
+    def __init__(self, function: Any, *, order: int, margin: float) -> None:
+        if not callable(function):
+            raise KindError(f"SequencePerceptron: features must be a function; got {function!r}.")
+        if order != 1:
+            raise InputError("SequencePerceptron: features see a tag and the one before, so that order must be 1.")
+        self.function, self.margin = function, margin
+
+    n_features = 0  # its learner numbers them
+
+    def starts(self, X: Any) -> Ints:
+        return sentence_starts(map(len, checked_sequences(X)))
+
+    def add(self, X: Any) -> MarkovSentences:
+        return read_markov(X)
+
+    find = add
+
+    def first_fit(self, sentences: MarkovSentences, min_count: int) -> MarkovSentences:
+        return sentences
+
+    def new_learner(self, n_labels: int) -> MarkovLearner:
+        return MarkovLearner(self.function, (), margin=self.margin)
+
+    def prepare(self, learner: MarkovLearner, labels: tuple[str, ...]) -> None:
+        learner.labels = labels
+
+    def scorer(self, learner: MarkovLearner, hypothesis: str, n_voters: int | None, seed: int) -> MarkovTokens:
+        _refuse_vote(hypothesis)
+        return learner.scorer(averaged=hypothesis == "averaged")
+
+    def restricted(self, learner: MarkovLearner) -> tuple[MarkovForm, MarkovLearner]:
+        return self, learner.copy()
+
+    def state(self) -> State:
+        raise InputError(
+            "a tagger with features=<function> has no state, because a state holds no code. Pickle the estimator, or "
+            "give the features by templates, strings or dicts."
+        )

@@ -1,0 +1,459 @@
+"""The contract of SequencePerceptron: scikit-learn at work, bad input, interruptions, state, models, constraints."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from interruptions import lines_of, spread, stop_at_line
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from onkel import SequencePerceptron
+from onkel.data import Corpus, Templates
+from onkel.errors import InputError, KindError, OnkelError
+from onkel.kernels import RBF
+from onkel.models.state import State, from_json, from_state, to_json
+from onkel.models.tagger import Tagger
+
+WORDS = ["the", "a", "cat", "dog", "sat", "ran", "big"]
+TAG = {"the": "DT", "a": "DT", "cat": "NN", "dog": "NN", "sat": "VB", "ran": "VB", "big": "JJ"}
+
+
+def corpus(n: int = 30, seed: int = 0) -> tuple[list[list[str]], list[list[str]]]:
+    rng = np.random.default_rng(seed)
+    words = [[WORDS[i] for i in rng.integers(0, len(WORDS), rng.integers(1, 6))] for _ in range(n)]
+    return words, [[TAG[word] for word in sentence] for sentence in words]
+
+
+def features(words: list[list[str]]) -> list[list[list[str]]]:
+    return [[[f"w={w}", f"before={s[t - 1] if t else '<'}", f"last={w[-1]}"] for t, w in enumerate(s)] for s in words]
+
+
+W, Y = corpus()
+X = features(W)
+
+
+def vectors(words: list[list[str]]) -> list[np.ndarray]:
+    return [np.array([[float(word == w) for w in WORDS] for word in s]) for s in words]
+
+
+FORMS: dict[str, tuple[dict[str, Any], Any]] = {
+    "strings": ({}, X),
+    "dicts": ({}, [[{"w": w, "size": len(w) / 2} for w in s] for s in W]),
+    "templates": ({"templates": "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\nB1:%x[0,0]"}, W),
+    "matrices": ({}, vectors(W)),
+    "hashed": ({"n_bits": 8}, X),
+    "order 2": ({"order": 2}, X),
+    "voted": ({"hypothesis": "voted", "n_voters": 7}, X),
+    "kernel": ({"kernel": RBF(gamma=0.5)}, vectors(W)),
+}
+each_form = pytest.mark.parametrize("form", FORMS)
+
+
+def fitted(form: str, **params: Any) -> tuple[SequencePerceptron, Any]:
+    own, data = FORMS[form]
+    return SequencePerceptron(**{"max_iter": 3, "random_state": 0, **own, **params}).fit(data, Y), data
+
+
+def bytes_of(state: State) -> Any:
+    return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in state.arrays.items()}, state.settings
+
+
+# ---------------------------------------------------------------- scikit-learn at work
+
+
+def test_it_is_neither_a_classifier_nor_a_regressor_and_is_cloned_by_its_parameters():
+    tagger = SequencePerceptron(margin=2, order=2, templates="pos")
+    assert not is_classifier(tagger)
+    assert not is_regressor(tagger)
+    assert clone(tagger).get_params() == tagger.get_params()
+    assert tagger.set_params(margin=5).margin == 5
+    with pytest.raises(NotFittedError):
+        tagger.predict([["a"]])
+    assert SequencePerceptron().predict_one([["a"]]) is None
+
+
+def test_a_grid_search_takes_a_list_of_sequences():
+    search = GridSearchCV(SequencePerceptron(random_state=0), {"margin": [0, 5], "order": [1, 2]}, cv=3).fit(X, Y)
+    assert search.best_score_ > 0.9
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert np.isfinite(cross_val_score(SequencePerceptron(templates="U0:%x[0,0]"), Corpus.of(W), Y, cv=3)).all()
+
+
+@each_form
+def test_the_same_seed_gives_the_same_bytes_and_a_copy_is_the_same(form):
+    one, data = fitted(form)
+    two, _ = fitted(form)
+    assert bytes_of(one.state()) == bytes_of(two.state())
+    found = one.predict(data)
+    for twin in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), SequencePerceptron.from_state(one.state())):
+        assert twin.predict(data) == found
+        assert (twin.n_rounds_, twin.n_updates_, list(twin.classes_)) == (
+            one.n_rounds_,
+            one.n_updates_,
+            list(one.classes_),
+        )
+        assert bytes_of(twin.state()) == bytes_of(one.state())
+
+
+@each_form
+def test_what_goes_on_from_a_state_learns_as_the_original(form):
+    one, data = fitted(form)
+    twin = from_state(one.state())
+    assert isinstance(twin, SequencePerceptron)
+    kept, model = one.snapshot(), one.model_
+    for estimator in (one, twin):
+        estimator.partial_fit(data[:9], Y[:9])
+        estimator.learn_one(data[3], Y[3])
+    assert bytes_of(one.state()) == bytes_of(twin.state())
+    assert one.n_rounds_ == twin.n_rounds_ > 10
+    assert bytes_of(one.resume(kept).state()) == bytes_of(kept)
+    assert one.model_ == model
+
+
+@each_form
+def test_the_model_predicts_by_itself_and_survives_its_state(form):
+    tagger, data = fitted(form)
+    model = tagger.model_
+    assert isinstance(model, Tagger)
+    found = tagger.predict(data)
+    assert model.predict(data) == found
+    assert model.predict_one(data[0]) == found[0]
+    if form != "voted":
+        assert [tagger.predict_one(x) for x in data] == found
+        assert len(model.margins(data)) == len(data)
+    state = model.state()
+    settings = from_json(json.loads(json.dumps(to_json(state.settings))))
+    again = from_state(State(state.kind, state.version, settings, {k: v.copy() for k, v in state.arrays.items()}))
+    assert again == model
+    tagger.partial_fit(data, [tags[::-1] for tags in Y])
+    assert tagger.model_ != model
+    with pytest.raises(OnkelError):
+        Tagger.from_state(State(state.kind, state.version, dict(state.settings), {}))
+
+
+@pytest.mark.parametrize("form", ["strings", "templates"])
+def test_models_are_read_while_the_estimator_learns(form):
+    own, X = FORMS[form]
+    tagger = SequencePerceptron(**own, random_state=0).partial_fit(X, Y)
+    wanted, model, errors, done = tagger.predict(X), tagger.model_, [], threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                assert model.predict(X) == wanted
+                tagger.predict(X[:3])
+                tagger.predict_one(X[0])
+                pickle.dumps(tagger)
+            except Exception as error:  # pragma: no cover
+                errors.append(error)
+                return
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for k in range(20):
+        tagger.partial_fit(X, Y)
+        new = f"new{k}" if form == "templates" else [f"w=new{k}"]
+        tagger.partial_fit([[new]], [[f"NEW{k % 3}"]])
+    done.set()
+    thread.join()
+    assert errors == []
+    assert tagger.n_rounds_ == 21 * len(X) + 20
+
+
+# ---------------------------------------------------------------- interruptions
+
+
+def call(name: str, tagger: SequencePerceptron) -> None:
+    if name == "learn_one":
+        tagger.learn_one(X[5] + [["w=late"]], [*Y[5], "LATE"])
+    elif name == "fit":
+        tagger.fit(X[:8], Y[:8])
+    else:
+        tagger.partial_fit([*X[:4], [["w=late"]], *X[4:6]], [*Y[:4], ["LATE"], *Y[4:6]])
+
+
+@pytest.mark.parametrize("hypothesis", ["averaged", "voted"])
+@pytest.mark.parametrize("name", ["learn_one", "partial_fit"])
+def test_a_call_that_is_stopped_at_any_line_leaves_a_whole_number_of_sentences(name, hypothesis):
+    settings = {"hypothesis": hypothesis, "n_voters": None}
+    begun = SequencePerceptron(**settings).partial_fit(X[:6], Y[:6])
+    more = {"learn_one": ([X[5] + [["w=late"]]], [[*Y[5], "LATE"]])}.get(
+        name, ([*X[:4], [["w=late"]], *X[4:6]], [*Y[:4], ["LATE"], *Y[4:6]])
+    )
+    wanted = {}
+    for n in range(len(more[0]) + 1):
+        twin = copy.deepcopy(begun)
+        for x, y in zip(more[0][:n], more[1][:n], strict=True):
+            twin.learn_one(x, y)
+        wanted[twin.n_rounds_] = twin
+    seen = set()
+    first = copy.deepcopy(begun)
+    for k in spread(lines_of(lambda: call(name, first)), 60):
+        tagger = copy.deepcopy(begun)
+        stop_at_line(lambda tagger=tagger: call(name, tagger), k, KeyboardInterrupt)
+        twin = wanted[tagger.n_rounds_]
+        seen.add(tagger.n_rounds_)
+        assert tagger.predict(X) == twin.predict(X)
+        tagger.learn_one(X[0], Y[0])
+    assert len(seen) >= 2
+
+
+def test_ctrl_c_leaves_what_a_fit_has_learned_and_is_raised():
+    tagger = SequencePerceptron(max_iter=50, margin=1e6, random_state=0)
+    learned: list[int] = []
+
+    class Stop:
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def __call__(self, *args: Any) -> list[str]:
+            self.calls += 1
+            if self.calls == 3000:
+                raise KeyboardInterrupt
+            learned.append(self.calls)
+            return [f"{args[0][args[1]][0]}|{args[3]}"]
+
+    tagger.set_params(features=Stop())
+    with pytest.raises(KeyboardInterrupt):
+        tagger.fit(X, Y)
+    assert tagger.n_rounds_ > 0
+    assert len(tagger.predict(X[:2])) == 2
+    tagger.partial_fit(X[:2], Y[:2])
+
+
+# ---------------------------------------------------------------- bad input
+
+BAD = {
+    "an empty sentence": (lambda t: t.partial_fit([[]], [[]]), InputError, "token"),
+    "no sentence": (lambda t: t.partial_fit([], []), InputError, "sentence"),
+    "no sentence to tag": (lambda t: t.predict([]), InputError, "sentence"),
+    "a string for sentences": (lambda t: t.partial_fit("the cat", [["A"]]), KindError, "list of sentences"),
+    "a string for a sentence": (lambda t: t.partial_fit(["the cat"], [["A"]]), KindError, "list of tokens"),
+    "words for tokens": (lambda t: t.partial_fit([["the"]], [["DT"]]), KindError, "templates"),
+    "numbers for features": (lambda t: t.partial_fit([[[1, 2]]], [["DT"]]), KindError, "strings"),
+    "unequal lengths": (lambda t: t.partial_fit([[["a"]]], [["DT", "NN"]]), InputError, "1 tokens but 2 tags"),
+    "too few tags": (lambda t: t.partial_fit([[["a"]], [["b"]]], [["DT"]]), InputError, "2 sentences"),
+    "tags that are numbers": (lambda t: t.partial_fit([[["a"]]], [[1]]), KindError, "strings"),
+    "tags of one sentence only": (lambda t: t.partial_fit([[["a"]]], ["DT"]), KindError, r"tags\[0\]"),
+    "a value that is NaN": (lambda t: t.partial_fit([[{"a": float("nan")}]], [["DT"]]), InputError, "finite"),
+    "a value that is an object": (lambda t: t.partial_fit([[{"a": object()}]], [["DT"]]), KindError, "value"),
+    "an unknown tag in a constraint": (lambda t: t.predict(X[:1], [[["XX"]] * len(X[0])]), InputError, "XX"),
+    "a constraint that is too short": (lambda t: t.predict(X[:1], [[]]), InputError, "allowed"),
+    "constraints for other sentences": (lambda t: t.predict(X[:2], [None]), InputError, "2 sentences"),
+    "tokens without any tag": (lambda t: t.predict(X[:1], [[[]] * len(X[0])]), InputError, "no labelling"),
+    "k below 1": (lambda t: t.k_best(X, 0), InputError, "k must be"),
+    "an unknown label": (lambda t: t.top_features("XX"), InputError, "XX"),
+    "a parameter that was built in": (lambda t: t.set_params(order=2).partial_fit(X, Y), InputError, "order"),
+    "a scheme that is none": (lambda t: t.set_params(scheme="BIOX").predict(X), InputError, "scheme"),
+    "lengths without a matrix": (lambda t: t.partial_fit(X, Y, lengths=[1]), InputError, "matrix"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_clearly_and_nothing_is_lost(name):
+    bad, error, message = BAD[name]
+    tagger = SequencePerceptron(random_state=0).fit(X, Y)
+    before = bytes_of(tagger.state())[0]
+    with pytest.raises(error, match=message):
+        bad(tagger)
+    tagger.set_params(order=1, scheme=None)
+    assert bytes_of(tagger.state())[0] == before
+    new = SequencePerceptron()
+    if "predict" not in str(name) and name in list(BAD)[:13] and name != "no sentence to tag":
+        with pytest.raises(error):
+            bad(new)
+        assert not hasattr(new, "classes_")
+
+
+BAD_PARAMETERS = [
+    {"order": 3},
+    {"order": True},
+    {"margin": -1},
+    {"hypothesis": "best"},
+    {"n_voters": 0},
+    {"n_bits": 31},
+    {"min_count": 0},
+    {"max_iter": 0},
+    {"templates": "nonsense"},
+    {"templates": "U0:%x[0,9]"},
+    {"templates": 3},
+    {"features": 3},
+    {"kernel": "rbf"},
+    {"templates": "U0:%x[0,0]\nB0:%x[0,0]", "n_bits": 24},
+    {"kernel": RBF(), "features": len},
+    {"features": len, "order": 2},
+    {"kernel": RBF(), "hypothesis": "voted"},
+]
+
+
+@pytest.mark.parametrize("params", BAD_PARAMETERS, ids=str)
+def test_parameters_that_cannot_be_used_are_refused(params):
+    with pytest.raises((OnkelError, ValueError, TypeError)):
+        SequencePerceptron(**params).fit(W if "templates" in params else vectors(W) if "kernel" in params else X, Y)
+
+
+def test_matrices_must_fit():
+    tagger = SequencePerceptron().fit(vectors(W), Y)
+    stacked = sp.csr_array(np.concatenate(vectors(W)))
+    for wrong in ({"sequences": stacked}, {"sequences": stacked, "lengths": [3]}, {"sequences": [np.ones((2, 3))]}):
+        with pytest.raises(OnkelError):
+            tagger.predict(**wrong)
+    with pytest.raises(KindError, match="matrices"):
+        tagger.partial_fit(X, Y)
+
+
+def test_a_function_that_fails_in_the_middle_undoes_the_whole_call():
+    def own(sequence: Any, t: int, before: str | None, tag: str) -> list[str]:
+        if sequence[t] == ["fail"]:
+            raise ZeroDivisionError
+        return [f"{sequence[t][0]}|{tag}", f"{before}|{tag}"]
+
+    tagger = SequencePerceptron(features=own, shuffle=False).fit(X, Y)
+    before = tagger.n_rounds_, tagger.n_updates_, tagger.predict(X)
+    with pytest.raises(ZeroDivisionError):
+        tagger.partial_fit([*X[:5], [["fail"]]], [*[tags[::-1] for tags in Y[:5]], ["DT"]])
+    assert (tagger.n_rounds_, tagger.n_updates_, tagger.predict(X)) == before
+
+
+# ---------------------------------------------------------------- constraints and explanations
+
+
+def test_schemes_and_known_tags_restrict_what_is_predicted():
+    rng = np.random.default_rng(0)
+    data = [[[f"w{w}"] for w in rng.integers(0, 4, 5)] for _ in range(30)]
+    tags = [[["O", "B-X", "I-X", "I-X"][int(token[0][1])] for token in s] for s in data]
+    free = SequencePerceptron(random_state=0).fit(data, tags)
+    valid = SequencePerceptron(random_state=0, scheme="BIO").fit(data, tags)
+    broken = [s for s in free.predict(data) for a, b in zip(["O", *s], s, strict=False) if b == "I-X" and a == "O"]
+    assert broken
+    for s in valid.predict(data):
+        assert all(not (b == "I-X" and a == "O") for a, b in zip(["O", *s], s, strict=False))
+        assert valid.predict_one(data[0]) == valid.predict(data[:1])[0]
+    known = [None, *[["B-X", {"B-X", "O"}, None, "O", None]] * 29]
+    for wanted, s in zip(known[1:], free.predict(data, known)[1:], strict=True):
+        assert s[0] == "B-X"
+        assert s[1] in wanted[1]
+        assert s[3] == "O"
+    assert free.predict_one(data[0], known[1])[0] == "B-X"
+    assert free.k_best(data[:1], 3, [known[1]])[0][0].tags[3] == "O"
+
+
+NOTHING_LEARNED = {
+    "the first sentence of a stream": (lambda: SequencePerceptron().learn_one([["w"]], ["a"]), [[["w"]]]),
+    "one tag, hashed": (lambda: SequencePerceptron(n_bits=3).fit([[["w"]]], [["a"]]), [[["w"]]]),
+    "all features too rare": (
+        lambda: SequencePerceptron(min_count=5).fit([[["w"]], [["v"]]], [["a"], ["b"]]),
+        [[["w"]]],
+    ),
+    "tokens without features": (lambda: SequencePerceptron().fit([[[], []]], [["a", "b"]]), [[[]]]),
+    "a table that was never used": (
+        lambda: SequencePerceptron(templates="U0:%x[0,0]\nB1:%x[0,0]").fit([["p"], ["q"]], [["x"], ["y"]]),
+        [["p"]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_LEARNED)
+def test_a_tagger_that_has_no_weight_for_any_feature_predicts(name):
+    make, data = NOTHING_LEARNED[name]
+    tagger = make()
+    assert tagger.predict(data) == [tagger.predict_one(data[0])]
+    again = from_state(tagger.model_.state())
+    assert again.predict(data) == tagger.predict(data)
+
+
+def test_a_refused_call_leaves_no_features_behind():
+    tagger = SequencePerceptron().partial_fit(X, Y, classes=sorted(set(TAG.values())))
+    known = tagger.n_features_
+    with pytest.raises(InputError, match="tags must be among"):
+        tagger.partial_fit([[["new"]]], [["NEW"]])
+    assert tagger.n_features_ == known
+
+
+def test_the_tags_of_a_part_of_a_corpus_are_those_that_occur_in_it():
+    whole = Corpus.of([[(w, t) for w, t in zip(a, b, strict=True)] for a, b in zip(W, Y, strict=True)], ["word", "tag"])
+    part = whole[:2]
+    tagger = SequencePerceptron(templates="U0:%x[0,0]").fit(part.only("word"), part["tag"])
+    assert list(tagger.classes_) == sorted({tag for tags in Y[:2] for tag in tags})
+
+
+def edited(state: State, name: str, value: Any) -> State:
+    if name in state.arrays:
+        return State(
+            state.kind, state.version, state.settings, {**state.arrays, name: value(state.arrays[name].copy())}
+        )
+    return State(state.kind, state.version, {**state.settings, name: value}, dict(state.arrays))
+
+
+def put(place: int, number: int) -> Any:
+    def change(array: np.ndarray) -> np.ndarray:
+        array[place] = number
+        return array
+
+    return change
+
+
+HOSTILE = {
+    "a round below 1": ("estimator", "learner/log/rounds", put(0, -1000)),
+    "a round after the last": ("estimator", "learner/log/rounds", put(-1, 10**6)),
+    "a feature that is not there": ("estimator", "learner/log/ids", put(0, 10**6)),
+    "a label that is not there": ("estimator", "learner/log/z", put(0, 99)),
+    "sentences that overlap": ("estimator", "learner/log/starts", put(1, 10**6)),
+    "weights of another shape": ("estimator", "learner/features/w", lambda a: a[:, :-1].copy()),
+    "a tag twice": ("model", "labels", ["DT"] * 4),
+    "a tag that is a number": ("model", "labels", [1, 2, 3, 4]),
+    "a scheme that is none": ("model", "scheme", "nonsense"),
+    "guesses that fall": ("model", "scorer/guesses", lambda a: a[::-1].copy()),
+    "names that are no text": ("model", "scorer/index/names", lambda a: np.full_like(a, 255)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_an_edited_state_is_refused(name):
+    which, key, value = HOSTILE[name]
+    tagger, _ = fitted("voted")
+    state = tagger.state() if which == "estimator" else tagger.model_.state()
+    with pytest.raises(OnkelError):
+        from_state(edited(state, key, value))
+
+
+def test_the_hypothesis_can_be_changed_except_to_a_vote_that_was_not_logged():
+    tagger, voted = fitted("strings")[0], fitted("voted")[0]
+    averaged = tagger.predict(X)
+    assert tagger.set_params(hypothesis="last").partial_fit(X, Y).predict(X)
+    assert tagger.model_ != fitted("strings")[0].model_
+    with pytest.raises(InputError, match="log of all updates"):
+        tagger.set_params(hypothesis="voted").predict(X)
+    with pytest.raises(InputError, match="log of all updates"):
+        tagger.predict_one(X[0])
+    assert voted.set_params(hypothesis="averaged").predict(X) == averaged
+    kernel, data = fitted("kernel")
+    with pytest.raises(InputError, match="averaged"):
+        kernel.set_params(hypothesis="voted").predict(data)
+
+
+def test_features_tell_why_a_token_has_its_tag():
+    tagger, _ = fitted("strings")
+    assert tagger.top_features("DT", 3)[0].weight >= tagger.top_features("DT", 3)[1].weight
+    terms = tagger.explain(X[0])
+    total = sum(sum(term.weight for term in token.terms) + token.transition for token in terms)
+    assert total == pytest.approx(tagger.k_best(X[:1], 1)[0][0].score, rel=1e-5)
+    assert total == pytest.approx(tagger.model_.scores(X[:1])[0], rel=1e-5)
+    assert total == pytest.approx(tagger.model_.scores(X[:1], [[t.tag for t in terms]])[0], rel=1e-5)
+    second = fitted("order 2")[0]
+    total = sum(sum(term.weight for term in token.terms) + token.transition for token in second.explain(X[0]))
+    assert total == pytest.approx(second.k_best(X[:1], 1)[0][0].score, rel=1e-5)
+    with pytest.raises(KindError, match="weight for each feature"):
+        fitted("voted")[0].explain(X[0])
+    with pytest.raises(AttributeError, match="n_updates_"):
+        _ = SequencePerceptron(margin=1).fit(X, Y).n_mistakes_
+    assert Templates.ready("pos").n_columns == 1
