@@ -17,11 +17,19 @@ B's scores; with `RandomWithin`, which plays random points, B stays far below it
 Since y is the sign of u·x, A has no choice of y once x is given: it gives both to the referee, who tells B the label
 after the prediction.
 
+The ranking game (`play_ranking`) is the same with lists: A gives items and knows which is the best, B finds it, and the
+margin rule is u·x_best − u·x_j ≥ γ. Its theorem is k ≤ 4R/γ² (`onkel.game.ranking`). `Opposite` attains this bound;
+`RandomLists` and `ScriptedLists` play random lists and lists of your own.
+
 Source: W. Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perceptron, sec. 1 ("the notes" in this
 package). The notes write the rules as strict inequalities, and a mistake as y f(x) < 0; but a perceptron that starts
 from v₀ = 0 and is tested strictly never learns.
+
+`play_sequences` plays the notes' game of labelled sentences, sec. 4, whose rules and players are in
+`onkel.game.sequences`.
 """
 
+from onkel.game.labellings import markov_features, word_features
 from onkel.game.players import (
     EstimatorPlayer,
     Greedy,
@@ -32,19 +40,56 @@ from onkel.game.players import (
     RandomWithin,
     Scripted,
 )
+from onkel.game.ranking import (
+    ListPlayerA,
+    ListPlayerB,
+    Opposite,
+    RandomLists,
+    RankerPlayer,
+    RankingPlayer,
+    ScriptedLists,
+    play_ranking,
+)
+from onkel.game.ranking_record import RankingRound, RankingTrace
 from onkel.game.record import Round, Trace
 from onkel.game.referee import play
+from onkel.game.sequence_learners import SequenceEstimatorPlayer, SequencePlayerB, StructuredPerceptronPlayer
+from onkel.game.sequence_record import SequenceRound, SequenceTrace, play_sequences
+from onkel.game.sequences import FreshWords, LongSentences, RandomSentences, ScriptedSentences, SequencePlayerA
 
 __all__ = [
     "EstimatorPlayer",
+    "FreshWords",
     "Greedy",
+    "ListPlayerA",
+    "ListPlayerB",
+    "LongSentences",
+    "Opposite",
     "Orthogonal",
     "PerceptronPlayer",
     "PlayerA",
     "PlayerB",
+    "RandomLists",
+    "RandomSentences",
     "RandomWithin",
+    "RankerPlayer",
+    "RankingPlayer",
+    "RankingRound",
+    "RankingTrace",
     "Round",
     "Scripted",
+    "ScriptedLists",
+    "ScriptedSentences",
+    "SequenceEstimatorPlayer",
+    "SequencePlayerA",
+    "SequencePlayerB",
+    "SequenceRound",
+    "SequenceTrace",
+    "StructuredPerceptronPlayer",
     "Trace",
+    "markov_features",
     "play",
+    "play_ranking",
+    "play_sequences",
+    "word_features",
 ]

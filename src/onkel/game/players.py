@@ -52,17 +52,7 @@ class PlayerA(ABC):
     n_rounds: int | None = None
 
     def __init__(self, u: Any, margin: float, radius_sq: float) -> None:
-        who = type(self).__name__
-        self.radius_sq = check_number(radius_sq, "radius_sq", who, above=0)
-        self.margin = check_number(margin, "margin", who, above=0)
-        self.u = as_vector(u, "u", who)
-        norm, longest = float(np.linalg.norm(self.u)), math.sqrt(self.radius_sq)
-        if self.margin > longest * (1 + TOLERANCE):
-            raise ParameterError(
-                f"{who}: margin must be at most √radius_sq = {longest:g}, or no point keeps both rules; got {margin!r}."
-            )
-        if abs(norm - 1) > TOLERANCE:
-            raise ParameterError(f"{who}: u must be a unit vector; got ‖u‖ = {norm:.12g}. Divide it by its norm.")
+        self.u, self.margin, self.radius_sq = check_rules(u, margin, radius_sq, type(self).__name__)
 
     @abstractmethod
     def moves(self, score: Score) -> Iterator[Move]:
@@ -359,6 +349,23 @@ class EstimatorPlayer:
         self.estimator.learn_one(x, y)
         after = getattr(self.estimator, "n_mistakes_", None)
         return wrong if after is None else bool(after > (before or 0))
+
+
+def check_rules(u: Any, margin: Any, radius_sq: Any, who: str, *, reach: float = 1.0) -> tuple[Vector, float, float]:
+    """The checked u, γ and R of an adversary; γ may be at most `reach` times √R."""
+    R, gamma = (
+        check_number(value, name, who, above=0) for value, name in ((radius_sq, "radius_sq"), (margin, "margin"))
+    )
+    unit = as_vector(u, "u", who)
+    norm, longest = float(np.linalg.norm(unit)), reach * math.sqrt(R)
+    if gamma > longest * (1 + TOLERANCE):
+        most = "√radius_sq" if reach == 1 else f"{reach:g}√radius_sq"
+        raise ParameterError(
+            f"{who}: margin must be at most {most} = {longest:g}, or no point keeps both rules; got {margin!r}."
+        )
+    if abs(norm - 1) > TOLERANCE:
+        raise ParameterError(f"{who}: u must be a unit vector; got ‖u‖ = {norm:.12g}. Divide it by its norm.")
+    return unit, gamma, R
 
 
 def check_move(a: PlayerA, x: Any, y: Any, number: int, who: str) -> Move:

@@ -31,6 +31,21 @@ HEAD, TAIL, WIDE = 12, 6, 40  # a printed trace shows so many first and last rou
 COLUMNS = {"i": ">", "guess": "<", "x": "<", "y": ">", "score": ">", "result": "<", "v·u": ">", "‖v‖²": ">"}
 
 
+def table(columns: dict[str, str], rows: list[list[str]], at: int) -> list[str]:
+    """The lines of a table of rounds, without empty columns; column `at` says how many rounds in the middle are hidden.
+
+    `columns` are the headings with their alignment, "<" or ">".
+    """
+    hidden = len(rows) - HEAD - TAIL
+    if hidden > 0:
+        note = [""] * len(columns)
+        note[at] = f"… {hidden} more …"
+        rows = [*rows[:HEAD], note, *rows[-TAIL:]]
+    shown = [column for column in zip(columns, *rows, strict=True) if any(column[1:])]
+    padded = [[f"{cell:{columns[column[0]]}{max(map(len, column))}}" for cell in column] for column in shown]
+    return ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
+
+
 @dataclass(frozen=True)
 class Round:
     """One round of a game.
@@ -128,12 +143,7 @@ class Trace:
 
     def __str__(self) -> str:
         rules = f"‖x‖² ≤ R = {self.radius_sq:.6g}, y u·x ≥ γ = {self.margin:.6g}"
-        rows, hidden = [r._cells() for r in self.rounds], len(self.rounds) - HEAD - TAIL
-        if hidden > 0:
-            rows[HEAD:-TAIL] = [["", "", f"… {hidden} more …", "", "", "", "", ""]]
-        table = [column for column in zip(COLUMNS, *rows, strict=True) if any(column[1:])]
-        padded = [[f"{cell:{COLUMNS[column[0]]}{max(map(len, column))}}" for cell in column] for column in table]
-        lines = ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
+        lines = table(COLUMNS, [r._cells() for r in self.rounds], at=2)
         return "\n".join([f"A: {self.a}", f"   {rules}", f"B: {self.b}", *lines, self._verdict()])
 
     def _verdict(self) -> str:

@@ -13,7 +13,7 @@ from onkel.plot.style import NEGATIVE, POSITIVE, drawing_axes, set_title
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from onkel.game import Trace
+    from onkel.game import RankingTrace, SequenceTrace, Trace
 
 __all__ = ["MistakesDisplay"]
 
@@ -55,12 +55,19 @@ class MistakesDisplay:
         self.name = name
 
     @classmethod
-    def from_trace(cls, trace: Trace, *, name: str | None = None, ax: Axes | None = None, **options: Any) -> Self:
+    def from_trace(
+        cls,
+        trace: Trace | RankingTrace | SequenceTrace,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
         """Draws a game.
 
         Parameters
         ----------
-        trace : the record of a game, returned by `onkel.game.play`.
+        trace : the record of a game, returned by `onkel.game.play`, `play_ranking` or `play_sequences`.
         name : the title. None (default): the names of the players.
         ax : matplotlib axes. None (default): a new figure.
         options : passed to `plot`.
@@ -94,6 +101,8 @@ class MistakesDisplay:
                 "others. Draw the records of onkel.progressive_validation by ProgressDisplay."
             )
         rounds = np.sort(estimator.mistakes_["round"])
+        if hasattr(type(estimator), "find_best"):  # an update of a ranker has several terms
+            rounds = np.unique(rounds)
         bound = getattr(getattr(estimator, "certificate_", None), "bound", None)
         name = type(estimator).__name__ if name is None else name
         return cls(rounds, int(estimator.n_rounds_), bound=bound, name=name).plot(ax, **options)
