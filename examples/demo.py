@@ -1,7 +1,7 @@
-"""A classifier that learns only from its mistakes, on scikit-learn's digits, with its certificate.
+"""A classifier that learns only from its mistakes, on scikit-learn's digits, with its certificate; and a tagger.
 
 Run with `make demo`. Prints small tables and writes demo.png: a decision boundary with the support vectors, the
-mistakes against the theorem's bound, and the Gram matrix.
+mistakes against the theorem's bound, and the Gram matrix. In the end it tags a sentence.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.model_selection import train_test_split
 
-from onkel import KernelPerceptron, bounds, gram
+from onkel import KernelPerceptron, SequencePerceptron, bounds, gram
+from onkel.data import load_tagged_sentences
 from onkel.kernels import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from onkel.plot import GramDisplay, MistakesDisplay
 
@@ -87,11 +88,29 @@ def pictures(path: str, out) -> None:
     out.write(f"\n  Two moons, {path}: {bounds.certificate(clf, X, y)}\n")
 
 
+def tagging(out) -> None:
+    """Two taggers, of parts of speech and of names, trained on the sentences that come with onkel."""
+    corpus = load_tagged_sentences()
+    words, start = corpus.only("word"), time.perf_counter()
+    pos = SequencePerceptron(templates="pos", margin=20, random_state=0).fit(words, corpus["pos"])
+    names = SequencePerceptron(templates="ner", margin=20, scheme="BIO", random_state=0).fit(words, corpus["entity"])
+    seconds = time.perf_counter() - start
+    sentence = ["Clara", "Lopez", "left", "Atlas", "Bank", "and", "opened", "a", "small", "bakery", "in", "Oslo", "."]
+    rows = [sentence, pos.predict_one(sentence), ["" if tag == "O" else tag for tag in names.predict_one(sentence)]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    out.write(
+        f"\nTwo taggers, trained on {len(corpus)} sentences in {seconds:.2f} s, and a sentence that is new to them\n\n"
+    )
+    for row in rows:
+        out.write("  " + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() + "\n")
+
+
 def main(path: str = "demo.png") -> None:
     out = sys.stdout
     digits(out)
     kernels(out)
     pictures(path, out)
+    tagging(out)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def run_example(name: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_demo_prints_its_tables_and_draws_a_picture(tmp_path):
+def test_the_demo_prints_its_tables_draws_a_picture_and_tags_a_sentence(tmp_path):
     picture = tmp_path / "demo.png"
     printed = run_example("demo.py", str(picture))
     told = {line[2:18].strip(): line[19:].strip() for line in printed.splitlines() if line.startswith("  ")}
@@ -54,6 +54,26 @@ def test_the_demo_prints_its_tables_and_draws_a_picture(tmp_path):
     assert re.search(r"RBF\(gamma=0.1\) +yes", printed)
     assert re.search(r"Sigmoid\(.*\) +NO", printed)
     assert "certified" in printed
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    words, parts, names = (line + " " for line in printed.splitlines()[-3:])
+    columns = {found[0]: found.start() for found in re.finditer(r"\S+", words)}
+    tagged = {word: (parts[i:].split()[0], names[i:].split(" ")[0]) for word, i in columns.items()}
+    assert tagged["Lopez"] == ("PROPN", "I-PER")
+    assert tagged["Bank"] == ("PROPN", "I-ORG")
+    assert tagged["opened"] == ("VERB", "")
+    assert tagged["Oslo"] == ("PROPN", "B-LOC")
+
+
+def test_the_lesson_from_the_game_to_a_tagger_runs(tmp_path):
+    picture = tmp_path / "tagging.png"
+    printed = run_example("tagging.py", str(picture))
+    errors, bounds_ = zip(*re.findall(r"^ +\d0 +(\d+) +(\d+) ", printed, flags=re.MULTILINE), strict=True)
+    assert errors == bounds_, "fresh words make B err as often as the theorem allows"
+    accuracy = [float(found) for found in re.findall(r"([\d.]+)% of the tokens", printed)]
+    assert len(accuracy) == 4
+    assert accuracy[0] + 5 < accuracy[2], "templates beat words"
+    last = printed[printed.index("the last guess") :].splitlines()[0]
+    assert last.split()[3:5] == ["Mary/B-PER", "Lake/I-PER"], "a correction is learned"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
