@@ -294,6 +294,8 @@ class Labels:
         self.classes: NDArray = np.unique(labels)
         if dtype is not None and dtype.kind == "O":
             self.classes = self.classes.astype(object)
+        # the sorted classes as Python objects
+        self.labels = [c.item() if isinstance(c, np.generic) else c for c in self.classes]
         self.n_outputs = 1 if len(found) <= 2 else len(found)
         # the targets (1, outputs) of each class in `found`
         self._targets: list[Floats] = list(2 * np.eye(max(2, self.n_outputs))[:, None, : self.n_outputs] - 1)

@@ -108,15 +108,17 @@ def product(
     n, d = len(x), x.n_features
     sparse = d >= form.sparse_from and x.is_sparse()
     right = z.keep((form, sparse), lambda: _right(form, z, sparse))
-    values = n * len(z) / (2 if below else 1)
-    small = n == 1 or values * x.work(sparse=sparse) * x.dtype.itemsize <= SMALL_PRODUCT
-    threads = 1 if small else thread_count()
-    aux = None if n == 1 and not sparse else _aux(form.op_on(d), x)  # the core computes it for a single dense row
-    least, most = x.norm_range() if n > 1 and x.dtype == np.float32 else ONE_ROW
-    if sparse:
-        done = right.csr(*x.csr(), d, aux, A, scores, gram, below, threads, least, most)
+    if n == 1 and not sparse:  # the core computes the aux and the norm of a single dense row
+        done = right.dense(x.dense(), None, A, scores, gram, below, 1, *ONE_ROW)
     else:
-        done = right.dense(x.dense(), aux, A, scores, gram, below, threads, least, most)
+        aux, norms = _aux(form.op_on(d), x), x.norm_range() if n > 1 and x.dtype == np.float32 else ONE_ROW
+        values = n * len(z) / (2 if below else 1)
+        small = n == 1 or values * x.work(sparse=sparse) * x.dtype.itemsize <= SMALL_PRODUCT
+        threads = 1 if small else thread_count()
+        if sparse:
+            done = right.csr(*x.csr(), d, aux, A, scores, gram, below, threads, *norms)
+        else:
+            done = right.dense(x.dense(), aux, A, scores, gram, below, threads, *norms)
     if not done:
         _wide_product(form, x, z, A, scores, gram)
 

@@ -185,7 +185,9 @@ class VectorRows(Rows):
 
     def compact(self) -> VectorRows:
         """A CSR copy if the rows are dense and the sparse product is faster; else these rows."""
-        return VectorRows(self._compressed(), self.n_features) if self._dense is not None and self.is_sparse() else self
+        if self._dense is None or not self.is_sparse():
+            return self
+        return self._inherit(VectorRows(self._compressed(), self.n_features), slice(None))
 
     def squared_norms(self) -> NDArray[np.float64]:
         """‖x‖² of each row in float64; dense and CSR rows give the same bits."""
@@ -300,6 +302,7 @@ class GrowingRows(VectorRows):
     def __getitem__(self, index: slice | NDArray) -> VectorRows:
         """A selection of rows; a slice that consists of whole panels shares them, so it is valid until rows change."""
         selected, width = super().__getitem__(index), self._values.shape[2]
+        selected._kept["squared norms"] = np.array(self.squared_norms()[index])
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step == 1 and start < stop and start % width == 0 and (stop % width == 0 or stop == len(self)):
@@ -309,14 +312,16 @@ class GrowingRows(VectorRows):
 
     def append(self, s: VectorRows, change: Transaction) -> None:
         """Appends the rows s when the transaction is committed."""
-        self.put(np.arange(len(self), len(self) + len(s)), s, change)
+        end = len(self) + len(s)
+        self.put(np.arange(len(self), end), s, change, end)
 
-    def put(self, slots: NDArray[np.int64], s: VectorRows, change: Transaction) -> None:
+    def put(self, slots: NDArray[np.int64], s: VectorRows, change: Transaction, end: int | None = None) -> None:
         """Writes the rows s to the given slots when the transaction is committed, to which this is done only once.
 
         Slots beyond the end must continue the rows without gaps, in order.
         """
-        old, new, width = len(self), max(len(self), int(slots.max()) + 1), self._values.shape[2]
+        old, width = len(self), self._values.shape[2]
+        new = max(old, int(slots.max()) + 1) if end is None else end
         room, norms, values = self._room, self._norms, self._values
         if new > len(room):
             size = -(-max(64, 2 * len(room), new) // width) * width

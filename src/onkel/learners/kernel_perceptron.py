@@ -152,7 +152,9 @@ class KernelPerceptronLearner:
 
     def averaged(self) -> Floats:
         """The coefficients of the average hypothesis: a step of round r is in the hypotheses of R − r of R rounds."""
-        return self.support.coef - self.support.moment / max(self.n_seen, 1)
+        averaged = self.support.moment / -max(self.n_seen, 1)
+        averaged += self.support.coef
+        return averaged
 
     def guess_at(self, rounds: Ints) -> Floats:
         """The coefficients (m, outputs) of the hypothesis of each output o in round rounds[o]: its updates before."""
@@ -273,13 +275,17 @@ class KernelPerceptronLearner:
         f = self.scores(row)
         alone = self.n_outputs == 1  # whose score is compared as a number, which is faster
         erred = is_mistake(f.item(), target.item()) if alone else is_mistake(f, target)
+        n_seen, next_row_id = self.n_seen + 1, max(self.next_row_id, row_id + 1)
         if not (erred if alone else erred.any()):
-            assign(self, n_seen=self.n_seen + 1, next_row_id=max(self.next_row_id, row_id + 1))
+            assign(self, n_seen=n_seen, next_row_id=next_row_id)
             return
-        steps = np.where(erred, target, 0.0)
+        steps = target if alone else np.where(erred, target, 0.0)
         length = float(self.kernel.diagonal(row)[0]) + self.bias
         sq_norms = self.sq_norms + (2 * steps * f + steps * steps * length)[0]
-        self._commit(row, steps, np.zeros(1, dtype=np.intp), np.array([row_id]), sq_norms)
+        with Transaction() as change:
+            self.ledger.add_one(steps, n_seen, row_id, change)
+            self.support.add(row, steps, steps * n_seen, np.array([row_id]), change)
+            change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)
 
     def skip_to(self, row_id: int) -> None:
         """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
@@ -291,10 +297,7 @@ class KernelPerceptronLearner:
             if len(erred):
                 new = part[erred] if len(erred) < len(part) else part
                 new_steps, rounds, new_ids = steps[erred], self.n_seen + 1 + erred, row_ids[erred]
-                if len(part) == 1:
-                    self.ledger.add_one(steps, self.n_seen + 1, int(row_ids[0]), change)
-                else:
-                    self.ledger.add(new_steps, rounds, new_ids, change)
+                self.ledger.add(new_steps, rounds, new_ids, change)
                 self.support.add(new, new_steps, new_steps * rounds[:, None], new_ids, change)
             n_seen, next_row_id = self.n_seen + len(part), max(self.next_row_id, int(row_ids.max()) + 1)
             change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)

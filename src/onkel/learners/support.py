@@ -129,30 +129,28 @@ class Support:
     ) -> None:
         """Appends the coefficients, moments and row ids of new vectors, behind those in use."""
         old, new = self._size, self._size + len(coef)
-        arrays = {"_coef": (self._coef, coef), "_moment": (self._moment, moment), "_row_ids": (self._row_ids, row_ids)}
-        longer = {}
-        for name, (room, added) in arrays.items():
-            if new > len(room):
-                more = np.empty((max(64, new, 2 * len(room)) - old, *room.shape[1:]), dtype=room.dtype)
-                room = np.concatenate([room[:old], more])
-            elif factor != 1.0:
-                room = room.copy()  # readers and savepoints see the old one
-            if factor != 1.0 and name != "_row_ids":
-                room[:old] = factor * room[:old]
+        rooms: list[NDArray] = [self._coef, self._moment, self._row_ids]
+        if new > len(self._coef):
+            more = max(64, new, 2 * len(self._coef)) - old
+            rooms = [np.concatenate([room[:old], np.empty((more, *room.shape[1:]), room.dtype)]) for room in rooms]
+        elif factor != 1.0:
+            rooms = [room.copy() for room in rooms]  # readers and savepoints see the old ones
+        for room, added in zip(rooms, (coef, moment, row_ids), strict=True):
+            if factor != 1.0 and room is not rooms[-1]:
+                room[:old] *= factor
             room[old:new] = added
-            longer[name] = room
-        change.set(self, _size=new, **longer)
+        change.set(self, _size=new, _coef=rooms[0], _moment=rooms[1], _row_ids=rooms[2])
 
     def add_scores(self, kernel: Kernel, x: Rows, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """out += k(x, support) @ coef, for coefficients (m, outputs)."""
-        start = 0
+        start, one = 0, len(x) == 1
         for block in self.blocks:
-            part = coef[start : start + len(block)]
-            if len(x) == 1:  # small enough to need no tiles
-                kernel.add_scores(x, block, part, out)
+            end = start + len(block)
+            if one:  # small enough to need no tiles
+                kernel.add_scores(x, block, coef[start:end], out)
             else:
-                add_scores(kernel, x, block, part, out)
-            start += len(block)
+                add_scores(kernel, x, block, coef[start:end], out)
+            start = end
 
     def copy(self) -> Support:
         """A copy that can be added to independently; the blocks that are complete are shared."""
