@@ -27,6 +27,7 @@ void bind_sequence(nb::module_& m);
 void bind_lock(nb::module_& m);
 void bind_transaction(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_strings(nb::module_& m);
 
 }}  // namespace onkel::bind
 
@@ -55,4 +56,5 @@ NB_MODULE(_native, m) {
   onkel::bind::bind_lock(m);
   onkel::bind::bind_transaction(m);
   onkel::bind::bind_text(m);
+  onkel::bind::bind_strings(m);
 }

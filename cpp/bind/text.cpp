@@ -192,18 +192,6 @@ int64_t hash_run(const std::vector<Parts>& parts, const std::vector<bool>& insid
   return sequence::hash_features(templates, seeds.data(), int(n_bits), columns, {indptr.data(), ids.data(), base, skip_first});
 }
 
-// A number for each string, the same on every machine; never 0.
-void hash_strings(const nb::list& strings, const Out1<uint64_t>& out) {
-  Check{"hash_strings"}.shape("out", out, int64_t(strings.size()));
-  for (size_t i = 0; i < strings.size(); ++i) {
-    Py_ssize_t size = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(strings[i].ptr(), &size);
-    if (!text) throw nb::python_error();
-    const uint64_t hash = sequence::hash_bytes(text, size_t(size));
-    out.data()[i] = hash ? hash : 1;
-  }
-}
-
 }  // namespace
 
 void bind_text(nb::module_& m) {
@@ -242,7 +230,6 @@ void bind_text(nb::module_& m) {
   m.def("hash_features", &hash_run, "parts"_a, "inside"_a, "seeds"_a.noconvert(), "n_bits"_a, "edges"_a.noconvert(),
         "hashes"_a.noconvert(), "starts"_a.noconvert(), "skip_first"_a, "base"_a, "indptr"_a.noconvert(),
         "ids"_a.noconvert());
-  m.def("hash_strings", &hash_strings, "strings"_a, "out"_a.noconvert());
 }
 
 }}  // namespace onkel::bind

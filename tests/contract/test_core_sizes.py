@@ -212,6 +212,7 @@ ELSEWHERE = (
         "Lock",
         "ConllReader",
         "FeatureIndex",
+        "StringTable",
         "hash_",
         *("learn_sentences", "decode", "k_best", "add_sparse_rows"),  # test_core_sizes_sequence.py
     ),

@@ -138,3 +138,26 @@ def test_the_core_refuses_a_reader_that_does_not_fit():
         reader.codes(0, np.zeros(2, dtype=np.int32))
     with pytest.raises(ValueError, match="out must have shape"):
         reader.starts(np.zeros(1, dtype=np.int64))
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_the_core_refuses_ids_that_are_not_as_many_as_the_strings(size):
+    table, tokens, ids = _native.StringTable(), [["a", "b"], ("c",)], np.zeros(size, dtype=np.int32)
+    for call in (table.add, table.find, lambda tokens, ids: _native.hash_tokens(tokens, 4, ids)):
+        with pytest.raises(ValueError, match=r"ids must have (shape|at least)"):
+            call(tokens, ids)
+    assert table.size == 0
+    with pytest.raises(ValueError, match="each token must be a list or a tuple"):
+        table.add([{"a"}], ids)
+
+
+def test_the_core_refuses_strings_that_a_table_does_not_have():
+    table = _native.StringTable()
+    table.add([["a"]], np.zeros(1, dtype=np.int32))
+    for bad in (-1, 1):
+        with pytest.raises(ValueError, match=r"StringTable.selected: ids"):
+            table.selected(np.array([bad]))
+    with pytest.raises(ValueError, match=r"StringTable.ends: out must have shape"):
+        table.ends(np.zeros(2, dtype=np.int64))
+    with pytest.raises(ValueError, match="n_bits must be between 1 and 30"):
+        _native.hash_tokens([["a"]], 31, np.zeros(1, dtype=np.int32))

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import itertools
 import numbers
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onkel._core import _native
 from onkel.checks import check_integer, check_matrix
+from onkel.data.corpus import Corpus
 from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError, KindError, ShapeError, ValuesError
 
@@ -29,6 +30,7 @@ __all__ = ["StringFeatures", "TokenMatrix", "VectorFeatures", "sentence_starts",
 Ints = NDArray[np.int64]
 WHO = "features of tokens"
 UNKNOWN = -1
+WAY_OUT = 'give templates, such as SequencePerceptron(templates="pos"), "chunking" or "ner".'
 
 
 def sentence_starts(lengths: Iterable[int], what: str = "sequences") -> Ints:
@@ -60,12 +62,12 @@ class StringFeatures:
 
     def __init__(self, n_bits: int | None = None) -> None:
         self.n_bits = n_bits
-        self._ids: defaultdict[str, int] = defaultdict(None)  # while features are added, a new one gets the next id
+        self._table = _native.StringTable()  # of the names; empty if ids are hashes
 
     @property
     def n_features(self) -> int:
         """The number of features."""
-        return len(self._ids) if self.n_bits is None else 2**self.n_bits
+        return self._table.size if self.n_bits is None else 2**self.n_bits
 
     @property
     def has_names(self) -> bool:
@@ -74,31 +76,17 @@ class StringFeatures:
 
     def add(self, sequences: Any) -> TokenFeatures:
         """The features of sentences; those that are new get the next ids, in the order in which they come."""
-        if self.n_bits is not None:
-            return self._read(sequences, self._hash)
-        self._ids.default_factory = itertools.count(len(self._ids)).__next__
-        try:
-            return self._read(sequences, self._ids.__getitem__)
-        finally:
-            self._ids.default_factory = None
+        return self._read(sequences, self._table.add)
 
     def find(self, sequences: Any) -> TokenFeatures:
         """The features of sentences, without those that are unknown."""
-        if self.n_bits is not None:
-            return self._read(sequences, self._hash)
-        get = self._ids.get
-        found = self._read(sequences, lambda feature: get(feature, UNKNOWN))
-        return found.keeping(found.ids != UNKNOWN)
+        found = self._read(sequences, self._table.find)
+        return found.keeping(found.ids != UNKNOWN) if self.n_bits is None else found
 
-    def _hash(self, feature: str) -> int:
-        """FNV-1a, the same in every process."""
-        h = 0xCBF29CE484222325
-        for byte in feature.encode():
-            h = ((h ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-        return (h ^ (h >> 32)) & (2**self.n_bits - 1)  # type: ignore[operator, no-any-return]
-
-    def _read(self, sequences: Any, number: Any) -> TokenFeatures:
-        sentences, known = checked_sequences(sequences), len(self._ids)
+    def _read(self, sequences: Any, number: Callable[[list[Any], NDArray], None]) -> TokenFeatures:
+        """The features of sentences, whose ids `number` writes."""
+        refuse_corpus(sequences)
+        sentences = checked_sequences(sequences)
         starts = sentence_starts(map(len, sentences))
         tokens = list(itertools.chain.from_iterable(sentences))
         kinds = set(map(type, tokens))
@@ -112,16 +100,19 @@ class StringFeatures:
                 raise ValuesError(f"{WHO}: values must be finite; got NaN or infinity.")
             tokens = [[name for name, _ in token] for token in named]
             values = None if (values == 1).all() else values
+        elif not kinds <= {list, tuple}:
+            tokens = [list(token) for token in tokens]
         indptr = np.concatenate([[0], np.cumsum(np.fromiter(map(len, tokens), np.int64, len(tokens)))])
+        ids = np.empty(int(indptr[-1]), dtype=np.int32)
         try:
-            ids = np.fromiter(map(number, itertools.chain.from_iterable(tokens)), np.int32, int(indptr[-1]))
-            new = itertools.islice(reversed(self._ids), len(self._ids) - known)
-            if not all(issubclass(kind, str) for kind in set(map(type, new))):
-                raise TypeError
-        except (TypeError, AttributeError):
-            while len(self._ids) > known:
-                self._ids.popitem()
+            if self.n_bits is None:
+                number(tokens, ids)
+            else:
+                _native.hash_tokens(tokens, self.n_bits, ids)
+        except TypeError:
             raise self._refused(sentences) from None
+        except UnicodeEncodeError as error:
+            raise ValuesError(f"{WHO}: features must be text that UTF-8 can encode; got {error.object!r}.") from None
         return TokenFeatures(starts, indptr, ids, values)
 
     def _refused(self, sentences: Sequence[Any]) -> KindError:
@@ -129,7 +120,7 @@ class StringFeatures:
             for t, token in enumerate(sentence):
                 listed = isinstance(token, Iterable) and not isinstance(token, str)
                 if not listed or any(not isinstance(feature, str) for feature in token):
-                    advice = " For words themselves, give templates." if isinstance(token, str) else ""
+                    advice = f" For words themselves, {WAY_OUT}" if isinstance(token, str) else ""
                     return KindError(
                         f"{WHO}: each token must be a list of strings or a dict; sequences[{s}][{t}] is {token!r}."
                         + advice
@@ -139,13 +130,13 @@ class StringFeatures:
     def selected(self, keep: Ints, keep_bigrams: Ints | None = None) -> Self:
         """An index of these features only, numbered 0, 1, … in this order."""
         assert self.has_names
-        twin, names = type(self)(), list(self._ids)
-        twin._ids.update((names[old], new) for new, old in enumerate(keep.tolist()))
+        twin = type(self)()
+        twin._table = self._table.selected(keep)
         return twin
 
     def names(self) -> list[str]:
         """The name of each feature; those of hashes are "#0", "#1", …"""
-        return list(self._ids) if self.n_bits is None else [f"#{i}" for i in range(self.n_features)]
+        return self._table.names() if self.n_bits is None else [f"#{i}" for i in range(self.n_features)]
 
     def bigram_names(self) -> list[str]:
         """There are no features of pairs of labels."""
@@ -154,33 +145,38 @@ class StringFeatures:
     def copy(self) -> Self:
         """An independent copy."""
         twin = type(self)(self.n_bits)
-        twin._ids.update(self._ids)
+        twin._table = self._table.copy()
         return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_state, self.state()
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """Plain settings, and the names as bytes with their ends."""
-        names = [name.encode() for name in self._ids]
-        ends = np.cumsum([len(name) for name in names], dtype=np.int64)
-        return {"n_bits": self.n_bits}, {"names": np.frombuffer(b"".join(names), dtype=np.uint8), "ends": ends}
+        ends = np.empty(self._table.size, dtype=np.int64)
+        self._table.ends(ends)
+        return {"n_bits": self.n_bits}, {"names": np.frombuffer(self._table.bytes(), dtype=np.uint8), "ends": ends}
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Self:
         """The index that has these settings and arrays."""
         n_bits, names, ends = settings.get("n_bits"), arrays.get("names"), arrays.get("ends")
-        if names is None or ends is None or names.dtype != np.uint8 or ends.ndim != 1 or (np.diff(ends) < 0).any():
-            raise InputError(f"{WHO}: a state needs the arrays 'names', of bytes, and 'ends', which do not fall.")
+        if names is None or ends is None or names.dtype != np.uint8 or ends.dtype != np.int64 or names.ndim != 1:
+            raise InputError(f"{WHO}: a state needs the arrays 'names', of bytes, and 'ends', of int64.")
         if n_bits is not None:
             check_integer(n_bits, "n_bits", WHO, at_least=1)
-        index, blob, begin = cls(n_bits), names.tobytes(), 0
-        if len(ends) and (ends[0] < 0 or ends[-1] != len(blob)):
-            raise InputError(f"{WHO}: 'ends' must end with the length of 'names', {len(blob)}; got {ends[-1]}.")
+        index = cls(n_bits)
         try:
-            for end in ends.tolist():
-                index._ids[blob[begin:end].decode()], begin = len(index._ids), end
-        except UnicodeDecodeError as error:
-            raise InputError(f"{WHO}: 'names' must be UTF-8; {error}.") from error
-        if len(index._ids) != len(ends):
-            raise InputError(f"{WHO}: 'names' must all be different.")
+            index._table = _native.StringTable.load(names, ends)
+            names.tobytes().decode()
+        except ValueError as error:
+            raise InputError(f"{WHO}: 'names' and 'ends' do not hold strings. {error}") from error
+        begins = np.concatenate([[0], ends[:-1]])[ends > 0]
+        if (names[begins[begins < len(names)]] & 0xC0 == 0x80).any():
+            raise InputError(f"{WHO}: 'ends' must not divide a character of 'names'.")
         return index
 
 
@@ -251,6 +247,12 @@ class VectorFeatures:
 
 
 # ---------------------------------------------------------------- reading
+
+
+def refuse_corpus(sequences: Any) -> None:
+    """Refuses a corpus, whose columns would be taken for features."""
+    if isinstance(sequences, Corpus):
+        raise InputError(f"{WHO}: a Corpus has columns, not features; {WAY_OUT}")
 
 
 def checked_sequences(sequences: Any) -> Sequence[Any]:
