@@ -75,7 +75,7 @@ def test_the_ledger_counts_moves_of_thresholds_and_the_mistakes_are_the_examples
 
 
 def test_the_ledger_is_a_window(monkeypatch):
-    monkeypatch.setattr("onkel.learners.prank.WINDOW", 20)
+    monkeypatch.setattr("onkel.learners.counted.WINDOW", 20)
     X, y = stars()
     ranker = PRank().partial_fit(X, y)
     updates = ranker.n_updates_
@@ -247,5 +247,14 @@ def test_other_refusals():
         PRank(RBF(), gamma=2.0).fit(X, y)
     with pytest.raises(TypeError, match="class_weight"):
         PRank(class_weight="balanced")
-    with pytest.raises(KindError, match="must be a perceptron, whose updates are its mistakes"):
+
+
+def test_bounds_say_that_there_is_none_for_it_and_point_to_a_certificate_only_where_there_is_one():
+    X, y = stars()
+    with pytest.raises(KindError, match="PRank has no certificate_: onkel has no mistake bound for it"):
         onkel.bounds.certificate(PRank().fit(X, y), X, y)
+    forgetron = onkel.Forgetron(budget=100, random_state=0)
+    with pytest.raises(KindError, match="Its certificate_ says what is known of its mistakes"):
+        onkel.bounds.certificate(forgetron.fit(X, y > 2), X, y > 2)
+    with pytest.raises(KindError, match="certificate_ is there after a fit"):
+        onkel.bounds.certificate(forgetron.partial_fit(X, y > 2), X, y > 2)

@@ -9,16 +9,19 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from contract.registered import Refusing, state
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from onkel import RankingPerceptron, bounds
 from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.estimators.online import OnlineEstimator
+from onkel.evaluate import mean_reciprocal_rank, ndcg
 from onkel.kernels import RBF, Custom, Linear
 from onkel.models import RankingModel, from_state
 from onkel.plot import MistakesDisplay
@@ -128,6 +131,78 @@ def test_it_works_in_pipelines_clones_and_grid_search_without_queries():
         clone(fitted(pairs="all")).get_params()
         == RankingPerceptron(pairs="all", random_state=0, max_iter=3).get_params()
     )
+
+
+SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+ROUTES = {
+    "queries as groups": lambda qid: ({"qid": qid}, GroupKFold(4).set_split_request(groups="qid")),
+    "queries and groups": lambda qid: ({"qid": qid, "groups": qid}, GroupKFold(4)),
+}
+
+
+@pytest.mark.parametrize("requested", [False, True], ids=["by default", "by request"])
+@pytest.mark.parametrize("route", ROUTES)
+def test_metadata_routing_brings_the_queries_to_fit_and_score_and_splits_none(route, requested):
+    X, y, qid = data()
+    folds = list(GroupKFold(4).split(X, y, qid))
+    assert all(set(qid[train]).isdisjoint(qid[test]) for train, test in folds)
+    by_hand = [fitted().fit(X[a], y[a], qid[a]).score(X[b], y[b], qid[b]) for a, b in folds]
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker = RankingPerceptron(max_iter=3, random_state=0)
+        if requested:
+            ranker.set_fit_request(qid=True).set_score_request(qid=True)
+        params, cv = ROUTES[route](qid)
+        np.testing.assert_array_equal(cross_val_score(ranker, X, y, params=params, cv=cv), by_hand)
+        search = GridSearchCV(ranker, {"pairs": ["all", "best"]}, cv=cv).fit(X, y, **params)
+    assert search.cv_results_["mean_test_score"][1] == np.mean(by_hand)
+
+
+def test_metadata_routing_reaches_a_ranker_in_a_pipeline_and_measures_with_queries():
+    X, y, qid = data()
+    cv = GroupKFold(4)
+    by_hand = []
+    for a, b in cv.split(X, y, qid):
+        scale = StandardScaler().fit(X[a])
+        ranker = fitted().fit(scale.transform(X[a]), y[a], qid[a])
+        found = ranker.predict(scale.transform(X[b]))
+        by_hand.append((ndcg(y[b], found, qid[b]), mean_reciprocal_rank(y[b], found, qid[b])))
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(StandardScaler(), RankingPerceptron(max_iter=3, random_state=0))
+        reciprocal = make_scorer(mean_reciprocal_rank).set_score_request(qid=True)
+        own = make_scorer(ndcg).set_score_request(qid=True) if SKLEARN < (1, 8) else None  # before, it lost the queries
+        for scoring, wanted in zip((own, reciprocal), np.transpose(by_hand), strict=True):
+            cv = GroupKFold(4).set_split_request(groups="qid")
+            found = cross_val_score(pipe, X, y, scoring=scoring, params={"qid": qid}, cv=cv, error_score="raise")
+            np.testing.assert_array_equal(found, wanted)
+
+
+NOTHING_TAUGHT = {
+    "every query has a single item": ((np.arange(60), np.arange(60)), "same label in qid"),
+    "a single item": (([1.0], ["a"]), "same label in qid"),
+    "all grades equal": ((np.ones(60), np.arange(60) % 12), "check y and qid"),
+    "one grade for each query": ((np.arange(60) % 12, np.arange(60) % 12), "use PRank"),
+    "all grades equal in one query": ((np.ones(60), None), "check y and qid"),
+}
+
+
+@pytest.mark.parametrize("what", NOTHING_TAUGHT)
+@each_form
+def test_a_fit_that_teaches_nothing_warns_and_says_what_to_do_and_a_stream_does_not(form, what):
+    (y, qid), advice = NOTHING_TAUGHT[what]
+    X = data()[0][: len(y)]
+    ranker = RankingPerceptron(**form)
+    for warm in (False, True):
+        with pytest.warns(UserWarning, match=f"RankingPerceptron: nothing was learned, since .*{advice}") as caught:
+            ranker.set_params(warm_start=warm).fit(X, y, qid)
+        assert [each.filename for each in caught] == [__file__]
+    assert (ranker.n_mistakes_, ranker.converged_) == (0, True)
+    ranker.partial_fit(X, y, qid).learn_one(X[:1], 0)  # warnings are errors in these tests
+    assert ranker.n_mistakes_ == 0
+
+
+def test_one_query_that_teaches_is_enough_for_no_warning():
+    X = data()[0]
+    assert RankingPerceptron().fit(X[:4], [1, 1, 1, 0], [1, 1, 2, 2]).n_mistakes_ > 0
 
 
 def test_a_warm_start_goes_on_and_another_fit_starts_anew():

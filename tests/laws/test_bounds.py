@@ -351,7 +351,7 @@ def test_a_kernel_of_unknown_validity_is_examined_on_its_support(monkeypatch):
     seen = bounds.certificate(SlowClassifier(indefinite, max_iter=2).fit(X, y), X, y)
     assert seen.bound is None
     assert "not positive semi-definite" in seen.reason
-    monkeypatch.setattr("onkel.bounds.certificates.MAX_CHECKED", 3)
+    monkeypatch.setattr("onkel.bounds.comparators.MAX_CHECKED", 3)
     seen = bounds.certificate(model, X, y)
     assert seen.bound is None
     assert "unknown; onkel.gram.check(kernel(X)) examines it" in seen.reason

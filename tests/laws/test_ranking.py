@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import itertools
 
@@ -250,11 +251,25 @@ def test_the_mistakes_keep_to_the_bound_and_the_updates_to_both_lemmas(kernel, p
         assert found.radius_sq == pytest.approx(made.radius_sq, rel=1e-9)
     assert bounds.certificate(ranker, X, y, qid=qid).bound == pytest.approx(made.bound, rel=1e-6)
     lemmas = bounds.trace(ranker, X, y, qid=qid)
-    assert lemmas.lemma_1
-    assert lemmas.lemma_2
+    assert lemmas.lemma_3
+    assert lemmas.lemma_4
     assert len(lemmas.progress) == ranker.n_mistakes_
     if pairs == "best":
         assert lemmas.radius_sq <= 4 * lemmas.item_radius_sq * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("name", "lemma"), [("progress", "lemma_3"), ("norm_sq_ceiling", "lemma_4")])
+def test_the_lemmas_have_the_numbers_of_the_notes_and_tell_where_one_fails(name, lemma):
+    X, y, qid = separable(0)
+    lemmas = bounds.trace(RankingPerceptron(random_state=0).fit(X, y, qid), X, y, qid=qid)
+    assert isinstance(lemmas, bounds.RankingLemmas)
+    assert not hasattr(lemmas, "lemma_1")
+    floor = lemmas.progress_floor
+    wrong = {"progress": floor - 1e-6 * np.abs(floor), "norm_sq_ceiling": lemmas.norm_sq * (1 - 1e-6)}
+    for each, holds in ((lemmas, True), (dataclasses.replace(lemmas, **{name: wrong[name]}), False)):
+        assert getattr(each, lemma) is holds
+        line = next(line for line in str(each).splitlines() if lemma.replace("_", " ") in line)
+        assert ("FAILS" in line) is not holds
 
 
 def test_the_radius_is_the_largest_update_of_the_slow_twin():

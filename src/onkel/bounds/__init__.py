@@ -10,14 +10,14 @@ No file here has the name of a public function, since `onkel.bounds.certificate`
 """
 
 from onkel.bounds.certificates import certificate
-from onkel.bounds.lemmas import RankingTrace, Trace, trace
+from onkel.bounds.lemmas import RankingLemmas, Trace, trace
 from onkel.bounds.online_to_batch import ErrorBound, generalization
 from onkel.bounds.theorems import Certificate, certify, uncertified
 
 __all__ = [
     "Certificate",
     "ErrorBound",
-    "RankingTrace",
+    "RankingLemmas",
     "Trace",
     "certificate",
     "certify",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import gram
+from onkel.bounds.comparators import GUESSES, WORDS, check_comparator, is_psd_on
 from onkel.bounds.equal_rows import conflicts
 from onkel.bounds.rankings import ranking_certificate, ranks, refuse_qid
 from onkel.bounds.theorems import (
@@ -29,7 +29,7 @@ from onkel.bounds.theorems import (
     why_not,
 )
 from onkel.checks import check_weights
-from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.errors import InputError, KindError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
@@ -39,21 +39,9 @@ from onkel.models.expansion import Expansion
 
 __all__ = ["certificate", "certify_budgeted_fit", "certify_perceptron_fit"]
 
-MAX_CHECKED = 2000  # support vectors at most whose Gram matrix is examined if the kernel's validity is unknown
-
 # ---------------------------------------------------------------- the certificate of a fitted estimator
 
-COMPARATORS = {
-    "last": ("last",),
-    "averaged": ("averaged",),
-    "best": ("last", "averaged"),
-    "max-margin": ("max-margin",),
-}
-WORDS = {
-    "last": "the final guess",
-    "averaged": "the averaged guess",
-    "max-margin": "the separator of largest margin through the origin",
-}
+COMPARATORS = GUESSES | {"max-margin": ("max-margin",)}
 NEEDED = ("mistakes_", "classes_", "fit_intercept", "n_iter_", "n_rounds_")
 AS_FITTED = "Give the rows and labels that the estimator was fitted on, in their order."
 
@@ -98,16 +86,6 @@ class FittedRun(NamedTuple):
         found = [max_margin(kernel, rows, self.signs[kept, m], A[:, m]) for m in range(A.shape[1])]
         return np.column_stack(found)
 
-    def is_psd(self) -> bool | None:
-        """Whether the kernel is positive semi-definite; None if that is unknown.
-
-        If the kernel cannot say, its Gram matrix on the support vectors is examined, which span both v and u.
-        """
-        support = np.unique(self.row)
-        if self.kernel.is_psd is not None or len(support) > MAX_CHECKED:
-            return self.kernel.is_psd
-        return gram.check(self.gram(support)).valid
-
     def conflict(self, kept: NDArray[np.bool_]) -> tuple[int, int] | None:
         """Two equal rows with different labels, on which no u can be right at once; None if there are no such rows."""
         if isinstance(self.rows, ObjectRows):  # φ may differ on two objects that are equal in Python
@@ -125,7 +103,7 @@ def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
     if hasattr(estimator, "n_updates_"):
         raise KindError(
             f"{who}: estimator must be a perceptron, whose updates are its mistakes; {type(estimator).__name__} takes "
-            "other steps, and keeps the last ones only. Its certificate_ says what is known of its mistakes."
+            f"other steps, and keeps the last ones only. {_what_is_known(estimator)}"
         )
     for name in NEEDED:
         if not hasattr(estimator, name):
@@ -159,6 +137,15 @@ def open_run(estimator: Any, X: Any, y: Any, who: str) -> FittedRun:
     epochs = max(1, int(estimator.n_iter_), int(again.max()))  # a warm start counts its epochs from 1 again
     one, after = float(estimator.fit_intercept), estimator.n_rounds_ - ledger["round"]
     return FittedRun(kernel, one, rows, label, signs, row, output, step, after, epochs)
+
+
+def _what_is_known(estimator: Any) -> str:
+    """Where to read of the mistakes of an estimator that is no perceptron; or why nothing is known of them."""
+    try:
+        _ = estimator.certificate_
+    except AttributeError as error:
+        return f"{error}."
+    return "Its certificate_ says what is known of its mistakes."
 
 
 def _codes(y: Any, n: int, classes: NDArray, who: str) -> NDArray[np.intp]:
@@ -231,9 +218,7 @@ def certificate(
     theorems 1 and 2; hinge: Shalev-Shwartz 2012, Online learning and online convex optimization, sec. 3.3.
     """
     who = "bounds.certificate"
-    if comparator not in COMPARATORS:
-        known = ", ".join(f'"{name}"' for name in COMPARATORS)
-        raise ParameterError(f"{who}: comparator must be one of {known}; got {comparator!r}.")
+    check_comparator(comparator, COMPARATORS, who)
     if ranks(estimator):
         return ranking_certificate(estimator, X, y, qid, sample_weight, comparator, who)
     refuse_qid(qid, estimator, who)
@@ -244,7 +229,7 @@ def certificate(
     radius_sq = float(run.kernel.diagonal(run.rows)[kept].max(initial=0.0)) + run.one
     if not len(run.row):
         return uncertified(mistakes, radius_sq, run.epochs, "no mistake was made, so there is nothing to bound")
-    is_psd = run.is_psd()
+    is_psd = is_psd_on(run.kernel, run.rows, run.row, run.one)
     if is_psd is not True:
         return uncertified(mistakes, radius_sq, run.epochs, why_not(is_psd))
     guesses, sizes = COMPARATORS[comparator], np.abs(run.step)

@@ -13,11 +13,44 @@ from onkel.bounds.theorems import TOLERANCE, Floats, count
 from onkel.checks import check_weights
 from onkel.errors import ParameterError, ValuesError
 
-__all__ = ["RankingTrace", "Trace", "trace"]
+__all__ = ["RankingLemmas", "Trace", "trace"]
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class _Lemmas:
+    """The numbers of two lemmas, one on v_k·u and one on ‖v_k‖², at each mistake k = 1 … M."""
+
+    progress: Floats = field(repr=False)
+    progress_floor: Floats = field(repr=False)
+    norm_sq: Floats = field(repr=False)
+    norm_sq_ceiling: Floats = field(repr=False)
+    margin: float
+    radius_sq: float
+
+    def __post_init__(self) -> None:
+        for array in (self.progress, self.progress_floor, self.norm_sq, self.norm_sq_ceiling):
+            array.flags.writeable = False
+
+    def _on_progress(self) -> bool:
+        return bool((self.progress >= self.progress_floor - TOLERANCE * np.abs(self.progress_floor)).all())
+
+    def _on_norm(self) -> bool:
+        return bool((self.norm_sq <= self.norm_sq_ceiling * (1 + TOLERANCE)).all())
+
+    def _in_words(self, numbers: str, on_progress: str, on_norm: str, beside: str = "") -> str:
+        """The numbers of the run, and each lemma with whether it holds, and its two sides at the last mistake."""
+        says = {True: "holds at every mistake", False: "FAILS"}
+        return (
+            f"{count(len(self.progress), 'mistake')}, {numbers}, γ = {self.margin:.6g}\n"
+            f"  {on_progress}: {says[self._on_progress()]}; "
+            f"at the last {self.progress[-1]:.6g} against {self.progress_floor[-1]:.6g}\n"
+            f"  {on_norm}: {says[self._on_norm()]}; "
+            f"at the last {self.norm_sq[-1]:.6g} against {self.norm_sq_ceiling[-1]:.6g}{beside}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Trace(_Lemmas):
     """The numbers of both lemmas at each mistake k = 1 … M; ``print`` the trace to read it in words.
 
     With weights, the sum of w over the first k updates replaces k in lemma 1, and the sum of w² replaces it in lemma 2.
@@ -33,40 +66,22 @@ class Trace:
     lemma_1, lemma_2 : whether the lemma holds at every mistake, up to a relative 1e-9.
     """
 
-    progress: Floats = field(repr=False)
-    progress_floor: Floats = field(repr=False)
-    norm_sq: Floats = field(repr=False)
-    norm_sq_ceiling: Floats = field(repr=False)
-    margin: float
-    radius_sq: float
-
-    def __post_init__(self) -> None:
-        for array in (self.progress, self.progress_floor, self.norm_sq, self.norm_sq_ceiling):
-            array.flags.writeable = False
-
     @property
     def lemma_1(self) -> bool:
         """Whether v_k·u ≥ kγ at every mistake."""
-        return bool((self.progress >= self.progress_floor - TOLERANCE * np.abs(self.progress_floor)).all())
+        return self._on_progress()
 
     @property
     def lemma_2(self) -> bool:
         """Whether ‖v_k‖² ≤ kR at every mistake."""
-        return bool((self.norm_sq <= self.norm_sq_ceiling * (1 + TOLERANCE)).all())
+        return self._on_norm()
 
     def __str__(self) -> str:
-        says = {True: "holds at every mistake", False: "FAILS"}
-        return (
-            f"{count(len(self.progress), 'mistake')}, R = {self.radius_sq:.6g}, γ = {self.margin:.6g}\n"
-            f"  lemma 1, v_k·u ≥ kγ: {says[self.lemma_1]}; "
-            f"at the last {self.progress[-1]:.6g} against {self.progress_floor[-1]:.6g}\n"
-            f"  lemma 2, ‖v_k‖² ≤ kR: {says[self.lemma_2]}; "
-            f"at the last {self.norm_sq[-1]:.6g} against {self.norm_sq_ceiling[-1]:.6g}"
-        )
+        return self._in_words(f"R = {self.radius_sq:.6g}", "lemma 1, v_k·u ≥ kγ", "lemma 2, ‖v_k‖² ≤ kR")
 
 
 @dataclass(frozen=True, eq=False)
-class RankingTrace(Trace):
+class RankingLemmas(_Lemmas):
     """The numbers of lemmas 3 and 4 of the notes, on ranking, at each mistake k = 1 … M; ``print`` it to read it.
 
     They are lemmas 1 and 2 with z = x_best − x_guess, the vector that an update adds, in the place of y x. The notes
@@ -80,30 +95,33 @@ class RankingTrace(Trace):
     margin : γ, the smallest u·z that an update of some query could have; not positive if u ranks a query wrongly.
     radius_sq : the largest ‖z‖² of the updates made.
     item_radius_sq : R, the largest K(x, x) of an item. With pairs="best", `radius_sq` ≤ 4R.
-    lemma_1, lemma_2 : whether lemma 3 and lemma 4 hold at every mistake, up to a relative 1e-9.
+    lemma_3, lemma_4 : whether the lemma holds at every mistake, up to a relative 1e-9.
     """
 
     item_radius_sq: float
 
+    @property
+    def lemma_3(self) -> bool:
+        """Whether v_k·u ≥ kγ at every mistake."""
+        return self._on_progress()
+
+    @property
+    def lemma_4(self) -> bool:
+        """Whether ‖v_k‖² ≤ k max ‖z‖² at every mistake."""
+        return self._on_norm()
+
     def __str__(self) -> str:
-        says = {True: "holds at every mistake", False: "FAILS"}
         single = self.radius_sq <= 4.0 * self.item_radius_sq * (1 + TOLERANCE)  # not a sum of many pairs
         four = f" (4kR = {4.0 * self.item_radius_sq * len(self.progress):.6g})" if single else ""
-        return (
-            f"{count(len(self.progress), 'mistake')}, R = max K(x, x) = {self.item_radius_sq:.6g}, "
-            f"max ‖z‖² = {self.radius_sq:.6g}, γ = {self.margin:.6g}\n"
-            f"  lemma 3, v_k·u ≥ kγ: {says[self.lemma_1]}; "
-            f"at the last {self.progress[-1]:.6g} against {self.progress_floor[-1]:.6g}\n"
-            f"  lemma 4, ‖v_k‖² ≤ k max ‖z‖²: {says[self.lemma_2]}; "
-            f"at the last {self.norm_sq[-1]:.6g} against {self.norm_sq_ceiling[-1]:.6g}{four}"
-        )
+        numbers = f"R = max K(x, x) = {self.item_radius_sq:.6g}, max ‖z‖² = {self.radius_sq:.6g}"
+        return self._in_words(numbers, "lemma 3, v_k·u ≥ kγ", "lemma 4, ‖v_k‖² ≤ k max ‖z‖²", four)
 
 
-def trace(estimator: Any, X: Any, y: Any, u: Any = None, *, qid: Any = None) -> Trace:
+def trace(estimator: Any, X: Any, y: Any, u: Any = None, *, qid: Any = None) -> Trace | RankingLemmas:
     """Both lemmas of the theorem, followed through the mistakes of a two-class perceptron.
 
     v_k = v_{k−1} + w·y·φ(x), so v_k·u grows by w·y·u·φ(x), and ‖v_k‖² by 2w·y·v_{k−1}·φ(x) + w²K(x, x).
-    Returns a `Trace`; print it to read it.
+    Returns a `Trace`, of a ranking perceptron `RankingLemmas`; print it to read it.
 
     Parameters
     ----------
@@ -114,7 +132,7 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None, *, qid: Any = None) -> 
     u : coefficients (n,) of the comparator Σ uᵢ φ(xᵢ), which is scaled to length 1 and must not be 0. None (default):
         the last guess.
     qid : for a `RankingPerceptron`, the queries that were given to `fit`, (n,); its y are the grades. None (default):
-        one query. Then z = x_best − x_guess takes the place of y x, and the result is a `RankingTrace`.
+        one query. Then z = x_best − x_guess takes the place of y x, and the result is a `RankingLemmas`.
 
     Cost: n × support vectors kernel values, computed tile by tile, and the Gram matrix of the support vectors.
 
@@ -155,7 +173,7 @@ def trace(estimator: Any, X: Any, y: Any, u: Any = None, *, qid: Any = None) -> 
     return Trace(progress, progress_floor, norm_sq, norm_sq_ceiling, margin, radius_sq)
 
 
-def ranking_trace(estimator: Any, X: Any, y: Any, qid: Any, u: Any, who: str) -> RankingTrace:
+def ranking_trace(estimator: Any, X: Any, y: Any, qid: Any, u: Any, who: str) -> RankingLemmas:
     """Lemmas 3 and 4 of the notes, followed through the mistakes of a ranking perceptron; see `trace`."""
     run = open_ranking(estimator, X, y, qid, who)
     n, first = len(run.groups.rows), run.first
@@ -179,4 +197,4 @@ def ranking_trace(estimator: Any, X: Any, y: Any, qid: Any, u: Any, who: str) ->
     margin, radius_sq = float(run.margins(F).min()) / norm, float(lengths.max())
     items = float(run.kernel.diagonal(run.rows).max())
     progress, norm_sq = np.cumsum(along), np.cumsum(growth)
-    return RankingTrace(progress, margin * counts, norm_sq, radius_sq * counts, margin, radius_sq, items)
+    return RankingLemmas(progress, margin * counts, norm_sq, radius_sq * counts, margin, radius_sq, items)

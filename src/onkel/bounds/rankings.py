@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from onkel import gram
+from onkel.bounds.comparators import GUESSES, WORDS, check_comparator, is_psd_on
 from onkel.bounds.theorems import Certificate, Floats, certify, score_errors, uncertified, why_not
 from onkel.checks import check_finite
 from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
@@ -32,10 +32,7 @@ from onkel.learners.ranking import Pairs, RankingLearner
 
 __all__ = ["certify_ranking_fit", "open_ranking", "query_margins", "ranking_certificate", "ranks", "refuse_qid"]
 
-WORDS = {"last": "the final guess", "averaged": "the averaged guess"}
-COMPARATORS = {"last": ("last",), "averaged": ("averaged",), "best": ("last", "averaged")}
 AS_FITTED = "Give the rows, grades and queries that the estimator was fitted on, in their order."
-MAX_CHECKED = 2000  # support vectors at most whose Gram matrix is examined if the kernel's validity is unknown
 
 
 def query_margins(f: Floats, groups: Groups, pairs: Pairs) -> Floats:
@@ -157,13 +154,6 @@ class RankingRun(NamedTuple):
         lengths = [self.step[t] @ self.kernel(self.rows[self.row[t]]) @ self.step[t] for t in self.updates()]
         return float(max(lengths, default=0.0))
 
-    def is_psd(self) -> bool | None:
-        """Whether the kernel is positive semi-definite; None if that is unknown."""
-        support = np.unique(self.row)
-        if self.kernel.is_psd is not None or len(support) > MAX_CHECKED:
-            return self.kernel.is_psd
-        return gram.check(self.kernel(self.rows[support]).astype(np.float64)).valid
-
 
 def open_ranking(estimator: Any, X: Any, y: Any, qid: Any, who: str) -> RankingRun:
     """The run of a fitted ranking perceptron, after checking the input of `certificate` or `trace`."""
@@ -231,18 +221,16 @@ def ranking_certificate(
     """The mistakes of a fitted ranking perceptron and the bound on them; see `onkel.bounds.certificate`."""
     if sample_weight is not None:
         raise ParameterError(f"{who}: sample_weight must be None for a ranking perceptron, which has no weights.")
-    if comparator not in COMPARATORS:
-        known = ", ".join(f'"{name}"' for name in COMPARATORS)
-        raise ParameterError(f"{who}: comparator must be one of {known} for a ranking perceptron; got {comparator!r}.")
+    check_comparator(comparator, GUESSES, who, " for a ranking perceptron")
     run = open_ranking(estimator, X, y, qid, who)
     mistakes, epochs = len(run.first), run.epochs
     if not mistakes:
         return uncertified(0, None, epochs, "no mistake was made, so there is nothing to bound")
-    is_psd, radius_sq = run.is_psd(), run.radius_sq()
+    is_psd, radius_sq = is_psd_on(run.kernel, run.rows, run.row), run.radius_sq()
     if is_psd is not True:
         return uncertified(mistakes, radius_sq, epochs, why_not(is_psd))
     item_radius_sq, found = float(run.kernel.diagonal(run.rows).max()), []
-    for guess in COMPARATORS[comparator]:
+    for guess in GUESSES[comparator]:
         coef = run.coef(averaged=guess == "averaged")
         f, norm = run.scores(coef)
         errors = score_errors(run.rows.dtype, 2.0 * item_radius_sq, np.abs(coef).sum(keepdims=True))

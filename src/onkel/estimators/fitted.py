@@ -226,7 +226,9 @@ def certificate(self: OnlineEstimator) -> Certificate:
     """The mistakes of the last `fit` and the theorem's bound on them; or, as its `reason`, why there is none."""
     theorem = self._theorem(1.0)
     if theorem is None:
-        raise AttributeError(f"{self._name} has no certificate_; see onkel.bounds")
+        known = isinstance(self._learner, LinearPerceptronLearner)
+        advice = "; use onkel.bounds.certificate(estimator, X, y)" if known else ": onkel has no mistake bound for it"
+        raise AttributeError(f"{self._name} has no certificate_{advice}")
     if isinstance(theorem, str):
         return uncertified(self._learner.n_mistakes, None, self.n_iter_, theorem)
     certified = self._certified

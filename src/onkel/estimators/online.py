@@ -110,16 +110,20 @@ class OnlineEstimator(Estimator):
 
         <X, y (labels), sample_weight, new fit, returns, stopped>
         """
+        return self._learn_data(X, y, sample_weight)
+
+    def _learn_data(self, X: Any, y: Any, per_row: Any = None) -> Self:
+        """Learns from a data set; `per_row` is what comes with the rows besides y: weights, or queries of a ranking."""
         with undo_if_refused(self):
             self._check_params()
             go_on = bool(self.warm_start) and hasattr(self, "_learner")
             if go_on:
                 new: dict[str, Any] = {}
-                examples = self._more_examples(X, y, sample_weight, balanced=True)
+                examples = self._more_examples(X, y, per_row, balanced=True)
                 random = check_random_state(self.random_state)
                 run: Epochs = StreamedEpochs(self._learn, lambda: self._learner, *examples.learned, self._lock)
             else:
-                new, examples = self._first_examples(X, y, sample_weight)
+                new, examples = self._first_examples(X, y, per_row)
                 random = check_random_state(self.random_state)
                 run = self._begin_fit(new, examples)
             counted = "mistakes" if self.TARGETS is Labels else "updates"
@@ -143,7 +147,7 @@ class OnlineEstimator(Estimator):
             if not go_on:
                 self._after_fit(run, examples, interrupted is not None)
             if interrupted is None:
-                self._finish_fit()
+                self._finish_fit(examples)
         if interrupted is not None:
             raise interrupted
         return self
@@ -153,7 +157,7 @@ class OnlineEstimator(Estimator):
         if isinstance(self._columns, Vocabulary):
             assign(self, _columns=self._columns.held_by(self._learner))
 
-    def _finish_fit(self) -> None:
+    def _finish_fit(self, examples: Examples) -> None:
         """Called at the end of every fit that was not interrupted."""
 
     def _begin_fit(self, new: dict[str, Any], examples: Examples) -> Epochs:
@@ -168,14 +172,14 @@ class OnlineEstimator(Estimator):
             restore(self, self._unfitted() | new | begun)
         return StreamedEpochs(self._learn, lambda: self._learner, *examples.learned, self._lock)
 
-    def _first_examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Examples]:
+    def _first_examples(self, X: Any, y: Any, per_row: Any) -> tuple[dict[str, Any], Examples]:
         """The attributes of a new fit, all but the learner, and its examples."""
         checked = first_data(self, self._named_kernel(), X, y, self.TARGETS.kind)
         if not issubclass(self.TARGETS, Labels):
-            examples = self._examples(checked, sample_weight, 0, None, balanced=True)
+            examples = self._examples(checked, per_row, 0, None, balanced=True)
             return first_attributes(self, checked.columns, examples.rows, self.TARGETS()), examples
         check_labels(checked.y, self._name)
-        examples = self._examples(checked, sample_weight, 0, None, balanced=True)
+        examples = self._examples(checked, per_row, 0, None, balanced=True)
         classes = np.unique(examples.y)
         if len(classes) < 2:
             raise InputError(
@@ -184,7 +188,7 @@ class OnlineEstimator(Estimator):
         targets = self.TARGETS.known(classes, all_seen=True)
         return first_attributes(self, checked.columns, examples.rows, targets), examples
 
-    def _more_examples(self, X: Any, y: Any, sample_weight: Any, *, balanced: bool) -> Examples:
+    def _more_examples(self, X: Any, y: Any, per_row: Any, *, balanced: bool) -> Examples:
         """Checked examples for an estimator that has learned before."""
         self._built_with.refuse_changed(self)
         kernel = self._learner.kernel or LINEAR
@@ -194,7 +198,7 @@ class OnlineEstimator(Estimator):
         if not (isinstance(checked.rows, ObjectRows) and takes_rows(kernel)):  # dicts are checked when they are learned
             self._check_examples(kernel, checked.rows)
         next_id = self._learner.next_row_id
-        return self._examples(checked, sample_weight, next_id, self._targets, balanced=balanced)
+        return self._examples(checked, per_row, next_id, self._targets, balanced=balanced)
 
     # ---------------------------------------------------------------- learning from a stream
 
@@ -209,16 +213,16 @@ class OnlineEstimator(Estimator):
         """
         return self._learn_chunk(X, y, classes, sample_weight)
 
-    def _learn_chunk(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from a chunk."""
+    def _learn_chunk(self, X: Any, y: Any, classes: Any = None, per_row: Any = None) -> Self:
+        """Learns from a chunk; `per_row` as in `_learn_data`."""
         self._check_params()
         examples = None
         if hasattr(self, "_learner"):
             self._check_classes(classes)
-            examples = self._more_examples(X, y, sample_weight, balanced=False)
+            examples = self._more_examples(X, y, per_row, balanced=False)
         with undo_if_refused(self):
             if examples is None:
-                examples = self._begin_stream(X, y, classes, sample_weight)
+                examples = self._begin_stream(X, y, classes, per_row)
             if len(examples.rows):
                 self._learn(*examples.learned)
             with self._lock:
@@ -231,7 +235,7 @@ class OnlineEstimator(Estimator):
             known = self.classes_.tolist()
             raise InputError(f"{self._name}: classes must be those of the first call, {known}; got {list(classes)}.")
 
-    def _begin_stream(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Examples:
+    def _begin_stream(self, X: Any, y: Any, classes: Any, per_row: Any) -> Examples:
         """Makes the learner of a new stream, and returns its first examples."""
         kernel = self._named_kernel()
         if kernel.takes == "gram":
@@ -242,7 +246,7 @@ class OnlineEstimator(Estimator):
         else:
             check_labels(checked.y, self._name)
             targets = self._known_classes(classes)
-        examples = self._examples(checked, sample_weight, 0, targets, balanced=False)
+        examples = self._examples(checked, per_row, 0, targets, balanced=False)
         new = first_attributes(self, checked.columns, checked.rows, targets)
         learner = self._new_learner(new.get("kernel_", LINEAR), checked.columns.n_features, targets.n_outputs)
         draw = check_random_state(self.random_state).uniform()
@@ -387,9 +391,8 @@ class OnlineEstimator(Estimator):
         """What is predicted from the scores of one row, as a Python object."""
         targets = self._targets
         if isinstance(targets, Labels) and len(targets.found) == 2 and targets.all_seen(self._learner.n_seen):
-            label = targets.classes[int(scores[0, 0] * targets.sign >= 0)]
-        else:
-            label = self._decision().decide(targets.by_class(scores))[0]
+            return targets.labels[scores.item() * targets.sign >= 0]
+        label = self._decision().decide(targets.by_class(scores))[0]
         return label.item() if isinstance(label, np.generic) else label
 
     def _decision(self) -> Decision:

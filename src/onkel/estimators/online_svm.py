@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.checks import check_number
 from onkel.errors import warn
 from onkel.estimators import by_task
+from onkel.estimators.examples import Examples
 from onkel.estimators.fitted import reading
 from onkel.estimators.online import OnlineEstimator
 from onkel.estimators.parameters import bytes_of
@@ -149,7 +150,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def _hypothesis(self) -> object:
         return self._learner.n_commits  # `finish` changes the solution without an example
 
-    def _finish_fit(self) -> None:
+    def _finish_fit(self, examples: Examples) -> None:
         if self.finish_fit:
             self.finish()
 

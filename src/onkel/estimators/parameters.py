@@ -10,10 +10,11 @@ from sklearn.utils import check_random_state
 from onkel.checks import check_integer
 from onkel.errors import ParameterError
 
-__all__ = ["FREE", "BuiltWith", "bytes_of", "check_budget", "seed_of"]
+__all__ = ["FREE", "HYPOTHESES", "BuiltWith", "bytes_of", "check_budget", "seed_of"]
 
 # Parameters that every call of a learning method reads anew. All others are built into the learner by the first one.
 FREE = frozenset({"max_iter", "shuffle", "random_state", "class_weight", "warm_start", "verbose"})
+HYPOTHESES = ("averaged", "voted", "last")  # of the perceptrons for lists and for sentences
 
 
 def check_budget(budget: Any, name: str, *, none: bool = False) -> None:

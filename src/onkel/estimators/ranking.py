@@ -6,7 +6,7 @@ that their rows are `Groups`, one for each query.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from onkel.bounds.rankings import certify_ranking_fit
 from onkel.bounds.theorems import Certificate
 from onkel.checks import check_integer, check_one_of
-from onkel.errors import ParameterError, ShapeError
+from onkel.errors import ParameterError, ShapeError, warn
 from onkel.estimators import fitted
 from onkel.estimators.examples import Examples, first_attributes
 from onkel.estimators.fitted import Certified, reading
 from onkel.estimators.input import Checked, first_data, rows_to_predict
 from onkel.estimators.learning import learn_groups
 from onkel.estimators.online import LINEAR, OnlineEstimator
+from onkel.estimators.parameters import HYPOTHESES
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Queries, Targets
 from onkel.kernels import Kernel, Linear
@@ -33,8 +34,6 @@ from onkel.models.ranking import RankingModel
 from onkel.models.scorer import Scorer
 
 __all__ = ["RankingPerceptron"]
-
-HYPOTHESES = ("averaged", "voted", "last")
 
 
 @shared_docs
@@ -88,6 +87,9 @@ class RankingPerceptron(OnlineEstimator):
         if x_ℓ·x_j < 0.) Print it to read it.
     <kernel_, gamma_, n_iter_, converged_, n_features_in_, feature_names_in_>
 
+    Cross-validation must not split a query, and has to hand on `qid`: with scikit-learn's metadata routing enabled, use
+    ``cross_val_score(ranker, X, y, params={"qid": qid}, cv=GroupKFold().set_split_request(groups="qid"))``.
+
     It learns from streams, too: `partial_fit` takes a chunk of whole queries, `learn_one` a single one with its best
     item, and `predict_one` finds the best item of one.
 
@@ -136,6 +138,12 @@ class RankingPerceptron(OnlineEstimator):
     FREE_PARAMS = frozenset({"hypothesis", "k"})
     _learner: RankingLearner
 
+    # scikit-learn's metadata routing: a ranker asks for the queries by itself, without set_fit_request(qid=True).
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
+    __metadata_request__partial_fit: ClassVar[dict[str, Any]] = {"qid": True}
+    # Pipeline.score hands on sample_weight=None in any case, and fails if its last step has never heard of it.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": None}
+
     # ---------------------------------------------------------------- learning
 
     @shared_docs
@@ -147,8 +155,10 @@ class RankingPerceptron(OnlineEstimator):
         qid : shape (n,), the query of each row, a number or a string. The rows of a query may stand anywhere: they are
             grouped, in their order, and the queries by their first rows. None (default): all rows are one query.
         <new fit, returns, stopped>
+
+        Warns if no query has items of different grades, so that nothing can be learned.
         """
-        return super().fit(X, y, qid)  # what the base class hands on with each row are weights, here queries
+        return self._learn_data(X, y, qid)
 
     @shared_docs
     def partial_fit(self, X: Any, y: Any, qid: Any = None) -> Self:  # type: ignore[override]
@@ -209,6 +219,10 @@ class RankingPerceptron(OnlineEstimator):
             assert isinstance(examples.rows, Groups)
             found = certify_ranking_fit(self._learner, examples.rows, self.n_iter_, self._is_psd)
             self._certified = Certified(self._certified_state(), found)
+
+    def _finish_fit(self, examples: Examples) -> None:
+        assert isinstance(examples.rows, Groups)
+        warn_if_nothing_is_taught(examples.rows, self._name)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -316,3 +330,15 @@ class RankingPerceptron(OnlineEstimator):
                 "onkel.bounds.certificate(estimator, X, y, qid=qid)"
             )
         return self._certified.certificate
+
+
+def warn_if_nothing_is_taught(groups: Groups, who: str) -> None:
+    """Warns of data in which no query has items of different grades, so that there is nothing to compare."""
+    if groups.teaching().any():
+        return
+    if len(groups.rows) == len(groups):
+        what, advice = "every query has a single item", "Give all rows of a list the same label in qid."
+    else:
+        what = "the items of each query all have the same grade"
+        advice = "Items are compared within a query only: check y and qid. For grades without lists, use PRank."
+    warn(f"{who}: nothing was learned, since {what}. {advice}")

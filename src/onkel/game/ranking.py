@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer, check_matrix, check_number
-from onkel.errors import KindError, ParameterError, ShapeError, ValuesError
+from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.game.players import EPS, TOLERANCE, Vector, check_rules, player_name
 from onkel.game.ranking_record import RankingRound, RankingTrace
+from onkel.game.referee import check_start, growth
 from onkel.kernels import Kernel, Linear, expand
 
 __all__ = [
@@ -355,22 +356,15 @@ def play_ranking(a: ListPlayerA, b: ListPlayerB, rounds: int | None = None) -> R
         raise KindError(f"play_ranking: a must be an adversary such as Opposite(8); got {a!r}.")
     if not isinstance(b, ListPlayerB):
         raise KindError(f"play_ranking: b must be a RankingPlayer(), RankerPlayer(ranker) or the like; got {b!r}.")
-    if isinstance(b, RankingPlayer) and b.n_mistakes:
-        raise ParameterError(f"play_ranking: B must start from v = 0; this {b!r} has learned before. Make a new one.")
-    if rounds is not None:
-        check_integer(rounds, "rounds", "play_ranking", at_least=1)
-    elif a.n_rounds is None:
-        raise ParameterError(f"play_ranking: rounds must be given, since {player_name(a)} never ends; got None.")
+    check_start(a, b, rounds, RankingPlayer, "play_ranking")
     played: list[RankingRound] = []
     for number, (given, best) in enumerate(islice(a.moves(b.find_best), rounds), 1):
         items = check_list(a, given, best, number)
         guess = b.find_best(items)
         mistake = bool(b.learn(items, int(best)))
         mistakes = mistake + (played[-1].mistakes if played else 0)
-        v = getattr(b, "guess", None)
-        grown = (None, None) if v is None else (float(v @ a.u), float(v @ v))
         shown = tuple(map(tuple, items.tolist()))
-        played.append(RankingRound(number, shown, int(best), int(guess), mistake, mistakes, *grown))
+        played.append(RankingRound(number, shown, int(best), int(guess), mistake, mistakes, *growth(b, a.u)))
     return RankingTrace(tuple(played), tuple(a.u.tolist()), a.margin, a.radius_sq, player_name(a), player_name(b))
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from onkel.game.players import TOLERANCE
-from onkel.game.record import table
+from onkel.game.record import GameRecord, outcome
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from onkel.game.ranking import ListPlayerB
-    from onkel.plot import MistakesDisplay
 
 __all__ = ["RankingRound", "RankingTrace"]
-
-COLUMNS = {"i": ">", "guess": "<", "items": ">", "best": ">", "chosen": ">", "result": "<", "v·u": ">", "‖v‖²": ">"}
 
 
 @dataclass(frozen=True)
@@ -50,16 +45,9 @@ class RankingRound:
         items = np.array(self.items)
         return float(((items[self.best] - items) ** 2).sum(axis=1).max())
 
-    def _cells(self) -> list[str]:
-        """The cells of this round in the printed table, in the order of `COLUMNS`."""
-        result = f"mistake {self.mistakes}" if self.mistake else "✓"
-        grown = ("" if value is None else f"{value:.4g}" for value in (self.v_dot_u, self.v_norm_sq))
-        guess, places = f"v{self.mistakes - self.mistake}", (len(self.items), self.best, self.chosen)
-        return [str(self.number), guess, *map(str, places), result, *grown]
-
 
 @dataclass(frozen=True)
-class RankingTrace:
+class RankingTrace(GameRecord):
     """The record of a ranking game; ``print`` shows it as a table, and two traces are equal if their contents are.
 
     Attributes
@@ -86,15 +74,13 @@ class RankingTrace:
     a: str
     b: str
 
-    @property
-    def n_mistakes(self) -> int:
-        """The number of mistakes that B made."""
-        return self.rounds[-1].mistakes if self.rounds else 0
+    COLUMNS = "i> guess< items> best> chosen> result< v·u> ‖v‖²>"
+    FORMULA, LEARNER = "4R/γ²", "linear perceptron"
 
     @property
     def bound(self) -> float:
         """4R/γ²: no linear ranking perceptron makes more mistakes."""
-        return 4.0 * self.radius_sq / self.margin / self.margin
+        return 4.0 * super().bound
 
     @property
     def observed_bound(self) -> float:
@@ -118,25 +104,12 @@ class RankingTrace:
         lists, best = [r.items for r in self.rounds], [r.best for r in self.rounds]
         return replace(play_ranking(ScriptedLists(lists, best, self.u, self.margin, self.radius_sq), b), a=self.a)
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> MistakesDisplay:
-        """Draws mistakes against rounds, and the bound, with `onkel.plot.MistakesDisplay.from_trace`.
+    def _rules(self) -> str:
+        return f"‖x‖² ≤ R = {self.radius_sq:.6g}, u·x_best − u·x_j ≥ γ = {self.margin:.6g}"
 
-        `ax` are matplotlib axes; None (default) makes a new figure. `options` are passed to `from_trace`.
-        """
-        from onkel.plot import MistakesDisplay
+    def _cells(self, r: RankingRound) -> list[str]:
+        guess, *rest = outcome(r)
+        return [str(r.number), guess, str(len(r.items)), str(r.best), str(r.chosen), *rest]
 
-        return MistakesDisplay.from_trace(self, ax=ax, **options)
-
-    def __str__(self) -> str:
-        rules = f"‖x‖² ≤ R = {self.radius_sq:.6g}, u·x_best − u·x_j ≥ γ = {self.margin:.6g}"
-        lines = table(COLUMNS, [r._cells() for r in self.rounds], at=2)
-        return "\n".join([f"A: {self.a}", f"   {rules}", f"B: {self.b}", *lines, self._verdict()])
-
-    def _verdict(self) -> str:
-        k, n, most = self.n_mistakes, len(self.rounds), np.floor(self.bound * (1 + TOLERANCE))
-        times, rounds = (f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((k, "time"), (n, "round")))
-        exact = self.bound <= most * (1 + TOLERANCE)
-        allowed = f"{most:.0f} = 4R/γ²" if exact else f"{most:.0f} < 4R/γ² = {self.bound:.4g}"
-        verdict = "" if k < most else ": attained" if k == most else ": exceeded, for B is no linear perceptron"
-        observed = f"observed max ‖x_best − x_j‖²/γ² = {self.observed_bound:.4g}"
-        return f"B erred {times} in {rounds}; the theorem allows {allowed}{verdict} ({observed})."
+    def _findings(self) -> list[str]:
+        return [f"{self._verdict()} (observed max ‖x_best − x_j‖²/γ² = {self.observed_bound:.4g})."]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,30 +21,97 @@ if TYPE_CHECKING:
 
 from onkel.game.players import TOLERANCE, PlayerB, Scripted, check_move
 
-__all__ = ["Round", "Trace"]
+__all__ = ["GameRecord", "Round", "Trace", "outcome", "table"]
 
 FORMAT, VERSION = "onkel-game", 1
-
-
 HEAD, TAIL, WIDE = 12, 6, 40  # a printed trace shows so many first and last rounds, and so many letters of a point
 
 
-COLUMNS = {"i": ">", "guess": "<", "x": "<", "y": ">", "score": ">", "result": "<", "v·u": ">", "‖v‖²": ">"}
-
-
-def table(columns: dict[str, str], rows: list[list[str]], at: int) -> list[str]:
+def table(columns: str, rows: list[list[str]], at: int) -> list[str]:
     """The lines of a table of rounds, without empty columns; column `at` says how many rounds in the middle are hidden.
 
-    `columns` are the headings with their alignment, "<" or ">".
+    `columns` are the headings, each followed by its alignment, "<" or ">".
     """
+    align = {column[:-1]: column[-1] for column in columns.split()}
     hidden = len(rows) - HEAD - TAIL
     if hidden > 0:
-        note = [""] * len(columns)
+        note = [""] * len(align)
         note[at] = f"… {hidden} more …"
         rows = [*rows[:HEAD], note, *rows[-TAIL:]]
-    shown = [column for column in zip(columns, *rows, strict=True) if any(column[1:])]
-    padded = [[f"{cell:{columns[column[0]]}{max(map(len, column))}}" for cell in column] for column in shown]
+    shown = [column for column in zip(align, *rows, strict=True) if any(column[1:])]
+    padded = [[f"{cell:{align[column[0]]}{max(map(len, column))}}" for cell in column] for column in shown]
     return ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
+
+
+def outcome(r: Any) -> tuple[str, str, str, str]:
+    """What the printed tables of all games say about a round: B's guess, its result, v·u and ‖v‖²."""
+    along, length = ("" if value is None else f"{value:.4g}" for value in (r.v_dot_u, r.v_norm_sq))
+    return f"v{r.mistakes - r.mistake}", f"mistake {r.mistakes}" if r.mistake else "✓", along, length
+
+
+class GameRecord(ABC):
+    """The base of the records of all games: their mistakes beside the bound, in numbers, in words and as a drawing."""
+
+    COLUMNS: ClassVar[str]  # the headings of the printed table, each with its alignment, "<" or ">"
+    FORMULA: ClassVar[str]  # of the bound
+    LEARNER: ClassVar[str]  # the player B that the bound is about
+
+    rounds: tuple[Any, ...]
+    margin: float
+    radius_sq: float
+    a: str
+    b: str
+
+    @abstractmethod
+    def _rules(self) -> str:
+        """The rules that A kept."""
+
+    @abstractmethod
+    def _cells(self, r: Any) -> list[str]:
+        """The cells of a round in the printed table, in the order of `COLUMNS`."""
+
+    @property
+    def n_mistakes(self) -> int:
+        """The number of mistakes that B made."""
+        return self.rounds[-1].mistakes if self.rounds else 0
+
+    @property
+    def bound(self) -> float:
+        """The number of mistakes that the theorem allows."""
+        return self.radius_sq / self.margin / self.margin
+
+    @property
+    def holds(self) -> bool:
+        """Whether B made at most `bound` mistakes, up to a relative 1e-9."""
+        return self.n_mistakes <= self.bound * (1 + TOLERANCE)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> MistakesDisplay:
+        """Draws mistakes against rounds, and the bound, with `onkel.plot.MistakesDisplay.from_trace`.
+
+        `ax` are matplotlib axes; None (default) makes a new figure. `options` are passed to `from_trace`.
+        """
+        from onkel.plot import MistakesDisplay
+
+        return MistakesDisplay.from_trace(self, ax=ax, **options)
+
+    def __str__(self) -> str:
+        lines = table(self.COLUMNS, [self._cells(r) for r in self.rounds], at=2)
+        return "\n".join([f"A: {self.a}", f"   {self._rules()}", f"B: {self.b}", *lines, *self._findings()])
+
+    def _findings(self) -> list[str]:
+        """The last lines of the printed record."""
+        return [f"{self._verdict()}."]
+
+    def _verdict(self) -> str:
+        k, n, most = self.n_mistakes, len(self.rounds), np.floor(self.bound * (1 + TOLERANCE))
+        times, rounds = (f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((k, "time"), (n, "round")))
+        exact = self.bound <= most * (1 + TOLERANCE)
+        allowed = f"{most:.0f} = {self.FORMULA}" if exact else f"{most:.0f} < {self.FORMULA} = {self.bound:.4g}"
+        verdict = "" if k < most else ": attained" if k == most else f": exceeded, for B is no {self.LEARNER}"
+        return f"B erred {times} in {rounds}; the theorem allows {allowed}{verdict}"
+
+
+# ---------------------------------------------------------------- the game of points
 
 
 @dataclass(frozen=True)
@@ -69,18 +137,9 @@ class Round:
     v_dot_u: float | None = None
     v_norm_sq: float | None = None
 
-    def _cells(self) -> list[str]:
-        """The cells of this round in the printed table, in the order of `COLUMNS`."""
-        x = ", ".join(f"{value:.3g}" for value in self.x)
-        x = x if len(x) <= WIDE else x[:WIDE].rsplit(",", 1)[0] + ", …"
-        result = f"mistake {self.mistakes}" if self.mistake else "✓"
-        grown = ("" if value is None else f"{value:.4g}" for value in (self.v_dot_u, self.v_norm_sq))
-        guess = f"v{self.mistakes - self.mistake}"
-        return [str(self.number), guess, f"({x})", f"{self.y:+d}", f"{self.score + 0.0:.4g}", result, *grown]
-
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(GameRecord):
     """The record of a game; ``print`` shows it as a table, and two traces are equal if their contents are.
 
     Attributes
@@ -107,20 +166,13 @@ class Trace:
     a: str
     b: str
 
-    @property
-    def n_mistakes(self) -> int:
-        """The number of mistakes that B made."""
-        return self.rounds[-1].mistakes if self.rounds else 0
+    COLUMNS = "i> guess< x< y> score> result< v·u> ‖v‖²>"
+    FORMULA, LEARNER = "R/γ²", "linear perceptron"
 
     @property
     def bound(self) -> float:
         """R/γ²: no linear perceptron makes more mistakes."""
-        return self.radius_sq / self.margin / self.margin
-
-    @property
-    def holds(self) -> bool:
-        """Whether B made at most `bound` mistakes, up to a relative 1e-9."""
-        return self.n_mistakes <= self.bound * (1 + TOLERANCE)
+        return super().bound
 
     def replay(self, b: PlayerB) -> Trace:
         """The trace of a new game with the same points and labels against another B."""
@@ -132,27 +184,14 @@ class Trace:
         """An adversary that plays the points of this game again."""
         return Scripted([r.x for r in self.rounds], [r.y for r in self.rounds], self.u, self.margin, self.radius_sq)
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> MistakesDisplay:
-        """Draws mistakes against rounds, and the bound, with `onkel.plot.MistakesDisplay.from_trace`.
+    def _rules(self) -> str:
+        return f"‖x‖² ≤ R = {self.radius_sq:.6g}, y u·x ≥ γ = {self.margin:.6g}"
 
-        `ax` are matplotlib axes; None (default) makes a new figure. `options` are passed to `from_trace`.
-        """
-        from onkel.plot import MistakesDisplay
-
-        return MistakesDisplay.from_trace(self, ax=ax, **options)
-
-    def __str__(self) -> str:
-        rules = f"‖x‖² ≤ R = {self.radius_sq:.6g}, y u·x ≥ γ = {self.margin:.6g}"
-        lines = table(COLUMNS, [r._cells() for r in self.rounds], at=2)
-        return "\n".join([f"A: {self.a}", f"   {rules}", f"B: {self.b}", *lines, self._verdict()])
-
-    def _verdict(self) -> str:
-        k, n, most = self.n_mistakes, len(self.rounds), np.floor(self.bound * (1 + TOLERANCE))
-        times, rounds = (f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((k, "time"), (n, "round")))
-        exact = self.bound <= most * (1 + TOLERANCE)
-        allowed = f"{most:.0f} = R/γ²" if exact else f"{most:.0f} < R/γ² = {self.bound:.4g}"
-        verdict = "" if k < most else ": attained" if k == most else ": exceeded, for B is no linear perceptron"
-        return f"B erred {times} in {rounds}; the theorem allows {allowed}{verdict}."
+    def _cells(self, r: Round) -> list[str]:
+        x = ", ".join(f"{value:.3g}" for value in r.x)
+        x = x if len(x) <= WIDE else x[:WIDE].rsplit(",", 1)[0] + ", …"
+        guess, *rest = outcome(r)
+        return [str(r.number), guess, f"({x})", f"{r.y:+d}", f"{r.score + 0.0:.4g}", *rest]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes JSON lines: a header with the rules, then a line for each round. Floats read back exactly."""

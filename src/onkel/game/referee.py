@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any
 
 from onkel.checks import check_integer, check_number
 from onkel.errors import KindError, ParameterError
-from onkel.game.players import PerceptronPlayer, PlayerA, PlayerB, check_move, player_name
+from onkel.game.players import PerceptronPlayer, PlayerA, PlayerB, Vector, check_move, player_name
 from onkel.game.record import Round, Trace
 
-__all__ = ["play"]
+__all__ = ["check_start", "growth", "play"]
+
+
+def check_start(a: Any, b: Any, rounds: int | None, perceptron: type, who: str) -> None:
+    """Refuses a player B of the class `perceptron` that has learned before, and a game that would never end."""
+    if isinstance(b, perceptron) and b.n_mistakes:  # type: ignore[attr-defined]
+        raise ParameterError(f"{who}: B must start from v = 0; this {b!r} has learned before. Make a new one.")
+    if rounds is not None:
+        check_integer(rounds, "rounds", who, at_least=1)
+    elif a.n_rounds is None:
+        raise ParameterError(f"{who}: rounds must be given, since {player_name(a)} never ends; got None.")
+
+
+def growth(b: Any, u: Vector) -> tuple[float | None, float | None]:
+    """v·u and ‖v‖² of what B has learned; None if B has no vector v."""
+    v = getattr(b, "guess", None)
+    return (None, None) if v is None else (float(v @ u), float(v @ v))
 
 
 def play(a: PlayerA, b: PlayerB, rounds: int | None = None) -> Trace:
@@ -37,19 +54,12 @@ def play(a: PlayerA, b: PlayerB, rounds: int | None = None) -> Trace:
         raise KindError(f"play: a must be an adversary such as Orthogonal(8); got {a!r}.")
     if not isinstance(b, PlayerB):
         raise KindError(f"play: b must be a PerceptronPlayer(), EstimatorPlayer(estimator) or the like; got {b!r}.")
-    if isinstance(b, PerceptronPlayer) and b.n_mistakes:
-        raise ParameterError(f"play: B must start from v = 0; this {b!r} has learned before. Make a new one.")
-    if rounds is not None:
-        check_integer(rounds, "rounds", "play", at_least=1)
-    elif a.n_rounds is None:
-        raise ParameterError(f"play: rounds must be given, since {player_name(a)} never ends; got None.")
+    check_start(a, b, rounds, PerceptronPlayer, "play")
     played: list[Round] = []
     for number, (x, y) in enumerate(islice(a.moves(b.score), rounds), 1):
         x, y = check_move(a, x, y, number, "play")
         score = check_number(b.score(x), f"B's score in round {number}", "play")
         mistake = bool(b.learn(x, y))
         mistakes = mistake + (played[-1].mistakes if played else 0)
-        v = getattr(b, "guess", None)
-        grown = (None, None) if v is None else (float(v @ a.u), float(v @ v))
-        played.append(Round(number, tuple(x.tolist()), y, score, mistake, mistakes, *grown))
+        played.append(Round(number, tuple(x.tolist()), y, score, mistake, mistakes, *growth(b, a.u)))
     return Trace(tuple(played), tuple(a.u.tolist()), a.margin, a.radius_sq, player_name(a), player_name(b))

@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from onkel.checks import check_integer
 from onkel.errors import KindError, ParameterError, ValuesError
 from onkel.game.labellings import Feature, Features, Label, Labellings, Sentence, Tags, check_tags, dot, minus
 from onkel.game.players import TOLERANCE, player_name
-from onkel.game.record import WIDE, table
+from onkel.game.record import WIDE, GameRecord, outcome
+from onkel.game.referee import check_start
 from onkel.game.sequence_learners import SequencePlayerB, StructuredPerceptronPlayer
 from onkel.game.sequences import ScriptedSentences, SequencePlayerA
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from onkel.plot import MistakesDisplay
-
 __all__ = ["SequenceRound", "SequenceTrace", "play_sequences"]
-
-COLUMNS = {"i": ">", "guess": "<", "sentence": "<", "labels": "<", "answer": "<", "result": "<"}
-COLUMNS |= {"v·u": ">", "kδ": ">", "‖v‖²": ">", "kR²": ">"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ class SequenceRound:
 
 
 @dataclass(frozen=True)
-class SequenceTrace:
+class SequenceTrace(GameRecord):
     """The record of a sequence game; ``print`` shows it as a table, and two traces are equal if their contents are.
 
     Attributes
@@ -83,20 +73,13 @@ class SequenceTrace:
     a: str
     b: str
 
-    @property
-    def n_mistakes(self) -> int:
-        """The number of sentences that B got wrong."""
-        return self.rounds[-1].mistakes if self.rounds else 0
+    COLUMNS = "i> guess< sentence< labels< answer< result< v·u> kδ> ‖v‖²> kR²>"
+    FORMULA, LEARNER = "R²/δ²", "structured perceptron on Φ"
 
     @property
     def bound(self) -> float:
         """R²/δ²: no structured perceptron makes more mistakes."""
-        return self.radius_sq / self.margin / self.margin
-
-    @property
-    def holds(self) -> bool:
-        """Whether B made at most `bound` mistakes, up to a relative 1e-9."""
-        return self.n_mistakes <= self.bound * (1 + TOLERANCE)
+        return super().bound
 
     @property
     def lemma_1(self) -> bool | None:
@@ -123,38 +106,18 @@ class SequenceTrace:
         )
         return replace(play_sequences(script, b), a=self.a)
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> MistakesDisplay:
-        """Draws mistakes against rounds, and the bound, with `onkel.plot.MistakesDisplay.from_trace`.
-
-        `ax` are matplotlib axes; None (default) makes a new figure. `options` are passed to `from_trace`.
-        """
-        from onkel.plot import MistakesDisplay
-
-        return MistakesDisplay.from_trace(self, ax=ax, **options)
-
-    def __str__(self) -> str:
-        rules = f"u·Φ(x, y) − u·Φ(x, z) ≥ δ = {self.margin:.6g}, ‖Φ(x, y) − Φ(x, z)‖² ≤ R² = {self.radius_sq:.6g}"
-        lines = table(COLUMNS, [self._cells(r) for r in self.rounds], 2)
-        return "\n".join([f"A: {self.a}", f"   {rules}", f"B: {self.b}", *lines, *self._findings()])
+    def _rules(self) -> str:
+        return f"u·Φ(x, y) − u·Φ(x, z) ≥ δ = {self.margin:.6g}, ‖Φ(x, y) − Φ(x, z)‖² ≤ R² = {self.radius_sq:.6g}"
 
     def _cells(self, r: SequenceRound) -> list[str]:
-        """The cells of a round in the printed table, in the order of `COLUMNS`; an answer is shown if it is wrong."""
-        result = f"mistake {r.mistakes}" if r.mistake else "✓"
         words = [_shortened(part) for part in (r.sentence, r.labels, r.answer if r.mistake else ())]
-        grown = [r.v_dot_u, r.mistakes * self.margin, r.v_norm_sq, r.mistakes * self.radius_sq]
-        numbers = ["" if r.v_dot_u is None or value is None else f"{value:.4g}" for value in grown]
-        return [str(r.number), f"v{r.mistakes - r.mistake}", *words, result, *numbers]
+        guess, result, along, length = outcome(r)
+        floor, ceiling = ("" if r.v_dot_u is None else f"{r.mistakes * x:.4g}" for x in (self.margin, self.radius_sq))
+        return [str(r.number), guess, *words, result, along, floor, length, ceiling]
 
     def _findings(self) -> list[str]:
         """The mistakes beside the bound; and both lemmas at the last round, if B has a vector v."""
-        k, n, most = self.n_mistakes, len(self.rounds), np.floor(self.bound * (1 + TOLERANCE))
-        times, rounds = (f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((k, "time"), (n, "round")))
-        exact = self.bound <= most * (1 + TOLERANCE)
-        allowed = f"{most:.0f} = R²/δ²" if exact else f"{most:.0f} < R²/δ² = {self.bound:.4g}"
-        verdict = (
-            "" if k < most else ": attained" if k == most else ": exceeded, for B is no structured perceptron on Φ"
-        )
-        lines = [f"B erred {times} in {rounds}; the theorem allows {allowed}{verdict}."]
+        k, lines = self.n_mistakes, super()._findings()
         says = {True: "holds", False: "FAILS"}
         last = self.rounds[-1] if self.rounds else None
         if last is not None and self.lemma_1 is not None and self.lemma_2 is not None:
@@ -221,18 +184,12 @@ def _check_players(a: SequencePlayerA, b: SequencePlayerB, rounds: int | None, w
         raise KindError(f"{who}: a must be an adversary such as FreshWords(8); got {a!r}.")
     if not isinstance(b, SequencePlayerB):
         raise KindError(f"{who}: b must be a StructuredPerceptronPlayer(labels, features) or the like; got {b!r}.")
-    if isinstance(b, StructuredPerceptronPlayer):
-        if b.n_mistakes:
-            raise ParameterError(f"{who}: B must start from v = 0; this {b!r} has learned before. Make a new one.")
-        if set(b.labels) != set(a.labels) or b.features is not a.features:
-            raise ParameterError(
-                f"{who}: B must have A's labels and features, which the rules are about; "
-                "make it by StructuredPerceptronPlayer(a.labels, a.features)."
-            )
-    if rounds is not None:
-        check_integer(rounds, "rounds", who, at_least=1)
-    elif a.n_rounds is None:
-        raise ParameterError(f"{who}: rounds must be given, since {player_name(a)} never ends; got None.")
+    check_start(a, b, rounds, StructuredPerceptronPlayer, who)
+    if isinstance(b, StructuredPerceptronPlayer) and (set(b.labels) != set(a.labels) or b.features is not a.features):
+        raise ParameterError(
+            f"{who}: B must have A's labels and features, which the rules are about; "
+            "make it by StructuredPerceptronPlayer(a.labels, a.features)."
+        )
 
 
 def _check_move(a: SequencePlayerA, x: Sentence, y: Tags, number: int, who: str) -> Labellings:

@@ -15,19 +15,13 @@ from onkel._core.transaction import Transaction
 from onkel.errors import InputError
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.counted import CHUNK_ROWS, CHUNK_VALUES, CountedLearner, core_rows
 from onkel.learners.learner import ONE, Floats, Ints
-from onkel.learners.ledger import Window
 from onkel.models.linear import LinearModel
 from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 
 __all__ = ["LinearPerceptronLearner"]
-
-CHUNK_VALUES = 1 << 22  # rows × features × outputs of one native call, which then takes a fraction of a second
-CHUNK_ROWS = 4096  # rows of one native call, at most
-WINDOW = 100_000  # mistakes that the ledger keeps
-# What the core counts: struct PrimalCounts in cpp/learn/perceptron.h.
-COUNTS = np.dtype([("n_seen", np.int64), ("next_row_id", np.int64)])
 
 
 class Savepoint(NamedTuple):
@@ -39,12 +33,12 @@ class Savepoint(NamedTuple):
     entries: dict[str, Any]  # of the ledger
 
 
-class LinearPerceptronLearner:
+class LinearPerceptronLearner(CountedLearner):
     """The weight vectors and offsets of all outputs.
 
     V (outputs, features + 1) holds v and, in its last column, b; M the same sums with every step multiplied by its
     round, so that V − M / n_seen is the average of all hypotheses. The core changes them in place, together with the
-    counts and the ledger, in a native call that holds the GIL. The ledger keeps the last `WINDOW` mistakes, because v
+    counts and the ledger, in a native call that holds the GIL. The ledger keeps the last mistakes only, because v
     needs none of them. The rows must be `VectorRows`, dense or CSR.
 
     Parameters
@@ -56,25 +50,18 @@ class LinearPerceptronLearner:
 
     KIND: ClassVar[str] = "learner/linear-perceptron"
     VERSION: ClassVar[int] = 1
+    # struct PrimalCounts in cpp/learn/perceptron.h
+    COUNTS: ClassVar[np.dtype[Any]] = np.dtype([("n_seen", np.int64), ("next_row_id", np.int64)])
     kernel = None
 
     def __init__(self, n_features: int, n_outputs: int, eta: float, bias: bool) -> None:
+        super().__init__()
         self.V, self.moments = np.zeros((n_outputs, n_features + 1)), np.zeros((n_outputs, n_features + 1))
         self.eta, self.bias = float(eta), bool(bias)
-        self.ledger = Window(WINDOW)
-        self.counts = np.zeros(1, dtype=COUNTS)
 
     @property
     def n_outputs(self) -> int:
         return len(self.V)
-
-    @property
-    def n_seen(self) -> int:
-        return int(self.counts["n_seen"][0])
-
-    @property
-    def next_row_id(self) -> int:
-        return int(self.counts["next_row_id"][0])
 
     @property
     def n_mistakes(self) -> int:
@@ -150,9 +137,7 @@ class LinearPerceptronLearner:
         `targets` (n, outputs) are ±1; `weights` (n,) > 0 the sample weights; `row_ids` (n,) the ids of the rows.
         """
         assert isinstance(rows, VectorRows)
-        csr, F = None if rows.is_dense else rows.csr(), np.empty(targets.shape)
-        data = rows.dense().ravel() if csr is None else csr.data
-        indptr, indices = (None, None) if csr is None else (csr.indptr, csr.indices)
+        (data, indptr, indices), F = core_rows(rows), np.empty(targets.shape)
         entries, count = self.ledger.core_view(len(rows) * self.n_outputs)
         # fmt: off
         _native.primal_pass(
@@ -171,17 +156,11 @@ class LinearPerceptronLearner:
         """Learns from one example of weight 1, target (1, outputs)."""
         self.learn(row, target, ONE, np.array([row_id]))
 
-    def skip_to(self, row_id: int) -> None:
-        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
-        self.counts["next_row_id"] = max(self.next_row_id, row_id)
-
     # ---------------------------------------------------------------- state
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
-        settings: dict[str, Setting] = {"eta": self.eta, "bias": self.bias}
-        settings |= {"n_seen": self.n_seen, "next_row_id": self.next_row_id}
-        settings |= {"window": self.ledger.size, "ledger_total": len(self.ledger)}
+        settings: dict[str, Setting] = {"eta": self.eta, "bias": self.bias, **self._counted()}
         arrays = {"V": self.V.copy(), "moments": self.moments.copy(), **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays)
 
@@ -195,10 +174,7 @@ class LinearPerceptronLearner:
         check_arrays(state, moments=(moments, V.shape))
         learner = cls._untaught(state, V.shape[1] - 1, V.shape[0])
         learner.V, learner.moments = V, moments
-        learner.counts["n_seen"] = state.setting("n_seen", int)
-        learner.counts["next_row_id"] = state.setting("next_row_id", int)
-        window, total = state.setting("window", int), state.setting("ledger_total", int)
-        learner.ledger = Window.of_arrays(state.arrays, "ledger/", window, total)
+        learner._read_counted(state)
         return learner
 
     @classmethod

@@ -23,8 +23,8 @@ from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.counted import CHUNK_ROWS, CHUNK_VALUES, CountedLearner, core_rows
 from onkel.learners.learner import ONE, Floats, Ints, fill_chunk
-from onkel.learners.ledger import Window
 from onkel.learners.slots import features_in_use
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
@@ -35,11 +35,6 @@ from onkel.models.state import Setting, State
 __all__ = ["KernelPRankLearner", "LinearPRankLearner", "prank_steps"]
 
 CHUNK = 256  # rows that are decided on one Gram matrix
-CHUNK_VALUES = 1 << 22  # rows × features of one native call of the linear form, which then takes some milliseconds
-CHUNK_ROWS = 4096  # rows of one native call of the linear form, at most
-WINDOW = 100_000  # updates that the ledger keeps
-# What the core counts: struct PRankCounts in cpp/learn/prank.h.
-COUNTS = np.dtype([("n_seen", np.int64), ("next_row_id", np.int64), ("n_mistakes", np.int64)])
 
 
 def prank_steps(scores: Floats, targets: Floats) -> Floats:
@@ -53,28 +48,21 @@ def prank_steps(scores: Floats, targets: Floats) -> Floats:
     return steps
 
 
-class _PRank:
+class _PRank(CountedLearner):
     """What the two forms share: the thresholds, the counts and the ledger."""
 
     KIND: ClassVar[str]
     VERSION: ClassVar[int] = 1
+    # struct PRankCounts in cpp/learn/prank.h
+    COUNTS: ClassVar[np.dtype[Any]] = np.dtype([(name, np.int64) for name in ("n_seen", "next_row_id", "n_mistakes")])
 
     def __init__(self, n_outputs: int) -> None:
+        super().__init__()
         self.thresholds = np.zeros(n_outputs)
-        self.counts = np.zeros(1, dtype=COUNTS)
-        self.ledger = Window(WINDOW)
 
     @property
     def n_outputs(self) -> int:
         return len(self.thresholds)
-
-    @property
-    def n_seen(self) -> int:
-        return int(self.counts["n_seen"][0])
-
-    @property
-    def next_row_id(self) -> int:
-        return int(self.counts["next_row_id"][0])
 
     @property
     def n_mistakes(self) -> int:
@@ -85,12 +73,6 @@ class _PRank:
     def n_updates(self) -> int:
         """The steps of all thresholds."""
         return len(self.ledger)
-
-    def skip_to(self, row_id: int) -> None:
-        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
-        counts = self.counts.copy()
-        counts["next_row_id"] = max(self.next_row_id, row_id)
-        self.counts = counts
 
     def change_outputs(self, output_map: Floats) -> None:
         """Changes the number of thresholds when a grade appears; w stays the same.
@@ -110,9 +92,7 @@ class _PRank:
         return twin
 
     def _state(self, settings: dict[str, Setting], arrays: dict[str, NDArray]) -> State:
-        for name in COUNTS.names or ():
-            settings[name] = int(self.counts[name][0])
-        settings |= {"n_outputs": self.n_outputs, "window": self.ledger.size, "ledger_total": len(self.ledger)}
+        settings |= {"n_outputs": self.n_outputs, **self._counted()}
         arrays = {"thresholds": self.thresholds.copy(), **arrays, **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays)
 
@@ -121,10 +101,7 @@ class _PRank:
         thresholds = np.array(state.array("thresholds"), dtype=np.float64)
         check_arrays(state, thresholds=(thresholds, (state.setting("n_outputs", int),)))
         self.thresholds = thresholds
-        for name in COUNTS.names or ():
-            self.counts[name] = state.setting(name, int)
-        window, total = state.setting("window", int), state.setting("ledger_total", int)
-        self.ledger = Window.of_arrays(state.arrays, "ledger/", window, total)
+        self._read_counted(state)
 
 
 class LinearSavepoint(NamedTuple):
@@ -200,9 +177,7 @@ class LinearPRankLearner(_PRank):
         ids of the rows.
         """
         assert isinstance(rows, VectorRows)
-        csr, F = None if rows.is_dense else rows.csr(), np.empty(targets.shape)
-        data = rows.dense().ravel() if csr is None else csr.data
-        indptr, indices = (None, None) if csr is None else (csr.indptr, csr.indices)
+        (data, indptr, indices), F = core_rows(rows), np.empty(targets.shape)
         entries, count = self.ledger.core_view(len(rows) * self.n_outputs)
         # fmt: off
         _native.prank_primal_pass(

@@ -23,10 +23,11 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.counted import CHUNK_ROWS, CHUNK_VALUES
 from onkel.learners.groups import Groups
 from onkel.learners.kernel_perceptron import Hypothesis, KernelPerceptronLearner
 from onkel.learners.learner import Floats, Ints
-from onkel.learners.linear_perceptron import CHUNK_ROWS, CHUNK_VALUES, LinearPerceptronLearner
+from onkel.learners.linear_perceptron import LinearPerceptronLearner
 from onkel.models.expansion import Expansion
 from onkel.models.ranking import ItemVote
 from onkel.models.state import State

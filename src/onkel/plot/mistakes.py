@@ -13,7 +13,7 @@ from onkel.plot.style import NEGATIVE, POSITIVE, drawing_axes, set_title
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from onkel.game import RankingTrace, SequenceTrace, Trace
+    from onkel.game.record import GameRecord
 
 __all__ = ["MistakesDisplay"]
 
@@ -57,7 +57,7 @@ class MistakesDisplay:
     @classmethod
     def from_trace(
         cls,
-        trace: Trace | RankingTrace | SequenceTrace,
+        trace: GameRecord,
         *,
         name: str | None = None,
         ax: Axes | None = None,
