@@ -133,9 +133,7 @@ show("and Stone is none", names.predict_one(sentence, allowed=known))
 # Why? Every feature of a token has a weight for every tag, and so has the tag before. U26:in/Xx is the word "in" before
 # a word with a capital: the numbers are those of the lines of Templates.ready("ner").
 print()
-for word, why in list(zip(sentence, names.explain(sentence), strict=True))[:3]:
-    terms = ", ".join(f"{term.feature} {term.weight:+.1f}" for term in why.terms[:3])
-    print(f"    {word:6} {why.tag:6} {terms}; the tag before {why.transition:+.1f}")
+print(names.explain(sentence)[:3])
 print("    A place:", ", ".join(term.feature for term in names.top_features("B-LOC", 5)))
 
 # ---------------------------------------------------------------- the picture

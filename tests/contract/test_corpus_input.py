@@ -15,11 +15,11 @@ GOOD = [[("He", "PRP"), ("runs", "VBZ")], [("Run", "VB")]]
 # ---------------------------------------------------------------- corpora
 
 BAD_SENTENCES = {
-    "a sentence that is text": (["He runs"], "sentence 0 must be a list of tokens; got 'He runs'"),
-    "an empty sentence": ([["a"], []], "sentence 1 is empty"),
-    "a token that is no string": ([["a", 3]], "must be a string, as the first token; got 3, token 1 of sentence 0"),
-    "tokens of several widths": ([[("a", "b")], [("c",)]], r"tuple of 2 strings.*got \('c',\), token 0 of sentence 1"),
-    "a number in a tuple": ([[("a", "b"), ("c", 1)]], r"got \('c', 1\), token 1 of sentence 0"),
+    "a sentence that is text": (["He runs"], r"sequences\[0\] must be a list of tokens; got 'He runs'"),
+    "an empty sentence": ([["a"], []], r"sequences\[1\] is empty"),
+    "a token that is no string": ([["a", 3]], r"must be a string, as the first token; sequences\[0\]\[1\] is 3"),
+    "tokens of several widths": ([[("a", "b")], [("c",)]], r"tuple of 2 strings.*; sequences\[1\]\[0\] is \('c',\)"),
+    "a number in a tuple": ([[("a", "b"), ("c", 1)]], r"sequences\[0\]\[1\] is \('c', 1\)"),
     "a token of no columns": ([[()]], "must be a string, or a tuple of strings"),
     "a dict": ([[{"word": "a"}]], "must be a string, or a tuple of strings"),
     "a lone surrogate": ([["a\ud800"]], "lone surrogate"),
@@ -62,7 +62,7 @@ def test_an_index_that_is_none_is_refused():
 
 def test_a_column_must_have_a_string_for_each_token():
     corpus = Corpus.of(GOOD)
-    with pytest.raises(InputError, match="2 sentences, 3 tokens; got 2 sentences, 2 tokens; sentence 0 has 2 and 1"):
+    with pytest.raises(InputError, match=r"3 tokens; got 2 sentences, 2 tokens; corpus\[0\] has 2 and strings\[0\] 1"):
         corpus.with_column("tag", [["A"], ["B"]])
 
 
@@ -224,7 +224,7 @@ def test_a_template_with_a_wrong_column_is_named_and_nothing_is_added():
             InputError, match=r"template 'U01:%x\[-1,0\]/%x\[0,2\]' needs at least 3 columns.*got 2: 0, 1"
         ):
             call(GOOD)
-    with pytest.raises(InputError, match="sentence 1 is empty"):
+    with pytest.raises(InputError, match=r"sequences\[1\] is empty"):
         index.add([["a"], []])
     assert (index.n_features, index.state()[1]["strings"].size) == (0, 0)
 

@@ -15,8 +15,8 @@ GOOD = [["B-PER", "O"], ["O"]]
     ("true", "guess", "error", "message"),
     [
         (GOOD, [["O", "O"]], ShapeError, "the same number of sentences; got 2 and 1"),
-        (GOOD, [["O", "O"], []], ShapeError, "sentence 1, counted from 0, has 1 in y_true and 0 in y_pred"),
-        (["B-PER", "O"], ["B-PER", "O"], KindError, r"got 'B-PER' as sentence 0. For one sentence write \[y_true\]"),
+        (GOOD, [["O", "O"], []], ShapeError, r"y_true\[1\] has 1 and y_pred\[1\] 0"),
+        (["B-PER", "O"], ["B-PER", "O"], KindError, r"y_true\[0\] is 'B-PER'. For one sentence write \[y_true\]"),
         (GOOD, "O", KindError, "y_pred must hold a list of tags for each sentence; got 'O'"),
         (GOOD, None, KindError, "y_pred must hold a list of tags for each sentence; got None"),
         ([[0, 1], [0]], GOOD, KindError, "y_true must hold a list of tags for each sentence, each a string; got 0"),

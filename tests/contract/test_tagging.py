@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import threading
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ FORMS: dict[str, tuple[dict[str, Any], Any]] = {
     "order 2": ({"order": 2}, X),
     "voted": ({"hypothesis": "voted", "n_voters": 7}, X),
     "kernel": ({"kernel": RBF(gamma=0.5)}, vectors(W)),
+    "kernel voted": ({"kernel": RBF(gamma=0.5), "hypothesis": "voted", "n_voters": 7, "order": 2}, vectors(W)),
 }
 each_form = pytest.mark.parametrize("form", FORMS)
 
@@ -127,8 +129,8 @@ def test_the_model_predicts_by_itself_and_survives_its_state(form):
     found = tagger.predict(data)
     assert model.predict(data) == found
     assert model.predict_one(data[0]) == found[0]
-    if form != "voted":
-        assert [tagger.predict_one(x) for x in data] == found
+    assert [tagger.predict_one(x) for x in data] == found
+    if "voted" not in form:
         assert len(model.margins(data)) == len(data)
     state = model.state()
     settings = from_json(json.loads(json.dumps(to_json(state.settings))))
@@ -172,38 +174,53 @@ def test_models_are_read_while_the_estimator_learns(form):
 # ---------------------------------------------------------------- interruptions
 
 
-def call(name: str, tagger: SequencePerceptron) -> None:
-    if name == "learn_one":
-        tagger.learn_one(X[5] + [["w=late"]], [*Y[5], "LATE"])
-    elif name == "fit":
-        tagger.fit(X[:8], Y[:8])
-    else:
-        tagger.partial_fit([*X[:4], [["w=late"]], *X[4:6]], [*Y[:4], ["LATE"], *Y[4:6]])
+def own_features(sequence: Any, t: int, before: str | None, tag: str) -> list[str]:
+    return [f"{feature}|{tag}" for feature in sequence[t]] + [f"{before}>{tag}"]
 
 
-@pytest.mark.parametrize("hypothesis", ["averaged", "voted"])
+STOPPED: dict[str, dict[str, Any]] = {
+    "averaged": {},
+    "voted": {"hypothesis": "voted"},
+    "kernel voted": {"hypothesis": "voted", "kernel": RBF(gamma=0.5)},
+    "function voted": {"hypothesis": "voted", "features": own_features},
+}
+
+
+@pytest.mark.parametrize("form", STOPPED)
 @pytest.mark.parametrize("name", ["learn_one", "partial_fit"])
-def test_a_call_that_is_stopped_at_any_line_leaves_a_whole_number_of_sentences(name, hypothesis):
-    settings = {"hypothesis": hypothesis, "n_voters": None}
-    begun = SequencePerceptron(**settings).partial_fit(X[:6], Y[:6])
-    more = {"learn_one": ([X[5] + [["w=late"]]], [[*Y[5], "LATE"]])}.get(
-        name, ([*X[:4], [["w=late"]], *X[4:6]], [*Y[:4], ["LATE"], *Y[4:6]])
-    )
+def test_a_call_that_is_stopped_at_any_line_leaves_a_whole_number_of_sentences(name, form):
+    params, words = STOPPED[form], W
+    read = vectors if "kernel" in params else features
+    begun = SequencePerceptron(n_voters=None, **params).partial_fit(read(words[:6]), Y[:6])
+    data, late = read(words), read([["late"], [*words[5], "late"]])
+    more = [late[1:], [[*Y[5], "LATE"]]]
+    if name == "partial_fit":
+        more = [[*data[:4], late[0], *data[4:6]], [*Y[:4], ["LATE"], *Y[4:6]]]
+
+    def call(tagger: SequencePerceptron) -> None:
+        if name == "learn_one":
+            tagger.learn_one(more[0][0], more[1][0])
+        else:
+            tagger.partial_fit(*more)
+
     wanted = {}
     for n in range(len(more[0]) + 1):
         twin = copy.deepcopy(begun)
         for x, y in zip(more[0][:n], more[1][:n], strict=True):
             twin.learn_one(x, y)
-        wanted[twin.n_rounds_] = twin
+        wanted[twin.n_rounds_] = twin, twin.predict(data)
     seen = set()
     first = copy.deepcopy(begun)
-    for k in spread(lines_of(lambda: call(name, first)), 60):
+    for k in spread(lines_of(lambda: call(first)), 60):
         tagger = copy.deepcopy(begun)
-        stop_at_line(lambda tagger=tagger: call(name, tagger), k, KeyboardInterrupt)
-        twin = wanted[tagger.n_rounds_]
+        stop_at_line(lambda tagger=tagger: call(tagger), k, KeyboardInterrupt)
+        twin, found = wanted[tagger.n_rounds_]
         seen.add(tagger.n_rounds_)
-        assert tagger.predict(X) == twin.predict(X)
-        tagger.learn_one(X[0], Y[0])
+        assert tagger.predict(data) == found
+        assert tagger.n_updates_ == twin.n_updates_
+        if "voted" in form:
+            assert tagger.model_.scorer.run.n_updates == tagger.n_updates_
+        tagger.learn_one(data[0], Y[0])
     assert len(seen) >= 2
 
 
@@ -240,7 +257,7 @@ BAD = {
     "a string for a sentence": (lambda t: t.partial_fit(["the cat"], [["A"]]), KindError, "list of tokens"),
     "words for tokens": (lambda t: t.partial_fit([["the"]], [["DT"]]), KindError, "templates"),
     "numbers for features": (lambda t: t.partial_fit([[[1, 2]]], [["DT"]]), KindError, "strings"),
-    "unequal lengths": (lambda t: t.partial_fit([[["a"]]], [["DT", "NN"]]), InputError, "1 tokens but 2 tags"),
+    "unequal lengths": (lambda t: t.partial_fit([[["a"]]], [["DT", "NN"]]), InputError, r"1 tokens but tags\[0\]"),
     "too few tags": (lambda t: t.partial_fit([[["a"]], [["b"]]], [["DT"]]), InputError, "2 sentences"),
     "tags that are numbers": (lambda t: t.partial_fit([[["a"]]], [[1]]), KindError, "strings"),
     "tags of one sentence only": (lambda t: t.partial_fit([[["a"]]], ["DT"]), KindError, r"tags\[0\]"),
@@ -291,7 +308,7 @@ BAD_PARAMETERS = [
     {"templates": "U0:%x[0,0]\nB0:%x[0,0]", "n_bits": 24},
     {"kernel": RBF(), "features": len},
     {"features": len, "order": 2},
-    {"kernel": RBF(), "hypothesis": "voted"},
+    {"kernel": RBF(), "n_bits": 4},
 ]
 
 
@@ -413,17 +430,33 @@ HOSTILE = {
     "a tag that is a number": ("model", "labels", [1, 2, 3, 4]),
     "a scheme that is none": ("model", "scheme", "nonsense"),
     "guesses that fall": ("model", "scorer/guesses", lambda a: a[::-1].copy()),
-    "names that are no text": ("model", "scorer/index/names", lambda a: np.full_like(a, 255)),
+    "names that are no text": ("model", "scorer/run/index/names", lambda a: np.full_like(a, 255)),
+}
+HOSTILE_KERNEL = {
+    "an update of other labels": ("estimator", "learner/log/z", put(0, 1)),
+    "a round after the last": ("estimator", "learner/log/rounds", put(-1, 10**6)),
+    "a vote with an update of other labels": ("model", "scorer/run/updates/z", put(0, 1)),
+    "a guess after the last": ("model", "scorer/guesses", put(-1, 10**6)),
+    "one label too few": ("model", "scorer/run/expansion/intercept", lambda a: a[1:].copy()),
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_an_edited_state_is_refused(name):
-    which, key, value = HOSTILE[name]
-    tagger, _ = fitted("voted")
+@pytest.mark.parametrize(("form", "name"), [*product(["voted"], HOSTILE), *product(["kernel voted"], HOSTILE_KERNEL)])
+def test_an_edited_state_is_refused(form, name):
+    which, key, value = (HOSTILE if form == "voted" else HOSTILE_KERNEL)[name]
+    tagger, _ = fitted(form)
     state = tagger.state() if which == "estimator" else tagger.model_.state()
+    assert from_state(state) is not None
     with pytest.raises(OnkelError):
         from_state(edited(state, key, value))
+
+
+def test_the_state_of_a_vote_must_hold_a_run():
+    vote = fitted("kernel voted")[0].model_.scorer
+    for other in (vote.run.expansion, vote):
+        state = State("model/voted_tokens", 1, {}, {"guesses": vote.guesses, "weights": vote.weights})
+        with pytest.raises(InputError, match="the guesses of a run"):
+            from_state(state.with_part("run", other.state()))
 
 
 def test_the_hypothesis_can_be_changed_except_to_a_vote_that_was_not_logged():
@@ -437,8 +470,11 @@ def test_the_hypothesis_can_be_changed_except_to_a_vote_that_was_not_logged():
         tagger.predict_one(X[0])
     assert voted.set_params(hypothesis="averaged").predict(X) == averaged
     kernel, data = fitted("kernel")
-    with pytest.raises(InputError, match="averaged"):
+    with pytest.raises(InputError, match="log of all updates"):
         kernel.set_params(hypothesis="voted").predict(data)
+    own = SequencePerceptron(features=own_features).fit(X, Y)
+    with pytest.raises(InputError, match="log of all updates"):
+        own.set_params(hypothesis="voted").predict(X)
 
 
 def test_features_tell_why_a_token_has_its_tag():

@@ -164,6 +164,17 @@ def test_nothing_of_a_corpus_can_be_changed():
             array[0] = 1
     with pytest.raises(AttributeError):
         corpus.columns = ("x",)
-    codes = np.zeros(2, dtype=np.int32)
-    TokenColumn(("a",), codes, np.array([0, 2]))
-    codes[0] = 0  # the caller's array stays writable
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_a_corpus_does_not_change_with_the_arrays_it_was_made_of(dtype):
+    codes, starts, values = np.array([0, 1, 0], dtype), np.array([0, 2, 3], np.int64), ["a", "b"]
+    hidden = codes.view()
+    hidden.flags.writeable = False  # read-only, but of memory that is not
+    made = [Corpus(("w",), (codes,), (values,), starts), Corpus(("w",), (hidden,), (values,), starts)]
+    made += [TokenColumn(values, codes, starts), TokenColumn(values, hidden, starts)]
+    codes[:], starts[:], values[:] = 1, 0, ["x", "y"]
+    for one in made:
+        assert list(one) == [["a", "b"], ["a"]]
+    assert np.shares_memory(made[0]["w"].codes, made[0].codes[0])  # what is frozen is shared
+    assert np.shares_memory(made[0][:1].codes[0], made[0].codes[0])

@@ -15,10 +15,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
-from onkel import KernelPerceptron, Perceptron, progressive_validation
-from onkel.data import Stream, drifting
+from onkel import KernelPerceptron, Perceptron, SequencePerceptron, progressive_validation
+from onkel.data import Stream, drifting, load_tagged_sentences
 from onkel.evaluate import Baselines, baselines, memory
-from onkel.kernels import Custom
+from onkel.kernels import RBF, Custom
 
 N = 157
 X = np.random.default_rng(0).normal(size=(N, 2))
@@ -114,6 +114,46 @@ def test_the_way_the_examples_come_does_not_matter(make):
     ]
     results = {tuple(r.mistakes for r in progressive_validation(make(), way, every=10)) for way in ways}
     assert len(results) == 1
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+@pytest.mark.parametrize("form", [{"templates": "pos"}, {"templates": "pos", "hypothesis": "voted", "n_voters": 3}])
+def test_a_tagger_is_judged_by_the_tokens_of_sentences_that_it_has_not_learned_from(form, chunk):
+    corpus = load_tagged_sentences()[:15]
+    sentences, tags = list(corpus.only("word")), [list(t) for t in corpus["pos"]]
+    twin = SequencePerceptron(**form, random_state=0)
+    predicted, truth = [], [tag for sentence in tags for tag in sentence]
+    for start in range(0, len(tags), chunk):
+        some = slice(start, start + chunk)
+        new = [[None] * len(sentence) for sentence in tags[some]] if start == 0 else twin.predict(sentences[some])
+        predicted += [tag for sentence in new for tag in sentence]
+        twin.partial_fit(sentences[some], tags[some])
+    tagger = SequencePerceptron(**form, random_state=0)
+    stream = zip(sentences, tags, strict=True)
+    *_, last = progressive_validation(tagger, stream, ["accuracy", "f1"], chunk=chunk, every=50)
+    wrong = [a != b for a, b in zip(predicted, truth, strict=True)]
+    assert (last.examples, last.mistakes) == (len(truth), sum(wrong))
+    assert last.unpredicted == sum(map(len, tags[:chunk]))
+    assert last.window_error == pytest.approx(np.mean(wrong[-1000:]))
+    assert last.metrics["accuracy"] == pytest.approx(1 - last.error)
+    assert (tagger.n_rounds_, tagger.n_updates_) == (twin.n_rounds_, twin.n_updates_)
+    whole = SequencePerceptron(templates="pos")
+    *_, known = progressive_validation(whole, zip(corpus.only("word"), corpus["pos"], strict=True), classes=set(truth))
+    assert set(whole.classes_) == set(truth)
+    assert known.examples == len(truth)
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_sentences_of_vectors_are_judged_in_every_form(chunk):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, 2)) for n in [3, 1, 4, 2] * 5]
+    y = [["in" if row @ row < 1 else "out" for row in x] for x in X]
+    results = set()
+    for some in (X, [sp.csr_array(x) for x in X]):
+        *_, last = progressive_validation(SequencePerceptron(kernel=RBF()), zip(some, y, strict=True), chunk=chunk)
+        results.add((last.examples, last.mistakes))
+    assert len(results) == 1
+    assert last.examples == 50
 
 
 def test_strings_are_learned_as_strings():

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from reference.tagger_oracles import TwinTagger, best, phi, scored, sq_norm
+from reference.tagger_oracles import TwinTagger, best, dual_twin, phi, scored, sq_norm
 
 from onkel import SequencePerceptron
 from onkel._core import simd, simd_targets, threads
-from onkel.kernels import RBF, Linear
+from onkel.kernels import RBF, Linear, Polynomial
 
 LABELS = ("A", "B", "C")
 
@@ -247,19 +248,20 @@ def test_a_kernel_learns_what_no_line_separates():
     assert tagger.converged_
 
 
+def linear_features(sequence: Any, t: int, before: str | None, tag: str) -> dict[str, float]:
+    return {f"{name}|{tag}": value for name, value in sequence[t].items()} | {f"{before}>{tag}": 1.0}
+
+
 def test_a_function_of_the_user_gives_any_markov_features():
     X, y = sentences()
 
-    def features(sequence: Any, t: int, before: str | None, tag: str) -> dict[str, float]:
-        return {f"{name}|{tag}": value for name, value in sequence[t].items()} | {f"{before}>{tag}": 1.0}
-
     settings = {"max_iter": 3, "random_state": 0, "margin": 1, "hypothesis": "last"}
     linear = SequencePerceptron(**settings).fit(X, y)
-    own = SequencePerceptron(features=features, **settings).fit(X, y)
+    own = SequencePerceptron(features=linear_features, **settings).fit(X, y)
     assert (own.n_rounds_, own.n_updates_) == (linear.n_rounds_, linear.n_updates_)
     assert own.predict(X) == linear.predict(X)
     np.testing.assert_allclose(own.margins(X), linear.margins(X), atol=1e-4)
-    loop = SequencePerceptron(features=features)
+    loop = SequencePerceptron(features=linear_features)
     for x, tags in zip(X, y, strict=True):
         loop.learn_one(x, tags)
     assert loop.predict_one(X[0]) == loop.predict(X[:1])[0]
@@ -269,6 +271,138 @@ def test_a_function_of_the_user_gives_any_markov_features():
 
 def word_and_tag(sequence: Any, t: int, before: str | None, tag: str) -> list[str]:
     return [f"{next(iter(sequence[t]))}|{tag}", f"{before}>{tag}"]
+
+
+# ---------------------------------------------------------------- votes of all forms
+
+VALUES = sentences(values=True)
+VOTES: dict[str, tuple[dict[str, Any], Any]] = {
+    "linear": ({}, VALUES[0]),
+    "order 2": ({"order": 2, "margin": 1}, VALUES[0]),
+    "kernel": ({"kernel": RBF(gamma=0.3)}, matrices(VALUES[0])),
+    "kernel, order 2": ({"kernel": Polynomial(degree=2, gamma=1.0), "order": 2, "margin": 1}, matrices(VALUES[0])),
+    "function": ({"features": linear_features, "margin": 1}, VALUES[0]),
+}
+each_vote = pytest.mark.parametrize("form", VOTES)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_vote_with_a_kernel_is_that_of_every_guess_kept_as_a_sum_over_support_vectors(order):
+    X, y = VALUES
+    M = matrices(X)
+    vectors = np.unique(np.concatenate(M), axis=0)
+    places = {row.tobytes(): i for i, row in enumerate(vectors)}
+    tokens = [[places[row.tobytes()] for row in m] for m in M]
+    twin = dual_twin(3, lambda a, b: (a @ b + 1.0) ** 2, vectors, order)
+    for x, labels in [*zip(tokens, numbered(y), strict=True)] * 2:
+        twin.learn(x, labels)
+    settings = {"hypothesis": "voted", "n_voters": None, "order": order, "max_iter": 2, "shuffle": False}
+    tagger = SequencePerceptron(kernel=Polynomial(degree=2, gamma=1.0, coef0=1.0), **settings).fit(M, y)
+    assert tagger.n_updates_ == len(twin.updates)
+    assert numbered(tagger.predict(M)) == [twin.voted(x) for x in tokens]
+
+
+def vote(models: list[Any], X: Any, **options: Any) -> list[list[str]]:
+    """The labelling of each sentence that most models find; of several, the first that was found."""
+    found = []
+    for labellings in zip(*(model.predict(X, **options) for model in models), strict=True):
+        votes = Counter(map(tuple, labellings))
+        found.append(list(max(votes, key=lambda labelling: votes[labelling])))
+    return found
+
+
+@each_vote
+def test_a_vote_of_any_form_is_that_of_the_models_of_all_rounds_also_if_tags_are_restricted(form):
+    params, X = VOTES[form]
+    y = [["B-B" if tag == "A" else f"I-{tag}" for tag in tags] for tags in VALUES[1]]
+    known = [[{"B-B", "I-B"} if (s + t) % 3 else None for t in range(len(tags))] for s, tags in enumerate(y)]
+    more: dict[str, Any] = {"classes": ["B-B", "B-C", "I-B", "I-C"]}
+    nothing = SequencePerceptron(**{**params, "margin": 0}, hypothesis="last", scheme="BIO")
+    nothing.partial_fit(X[:1], [["B-B"] * len(y[0])], **more)  # all scores are 0, so that the first tag is found
+    assert nothing.n_updates_ == 0
+    models, twin = [nothing.model_], SequencePerceptron(**params, hypothesis="last", scheme="BIO")
+    for s in [*range(len(X)), *range(len(X))]:
+        models.append(twin.partial_fit(X[s : s + 1], y[s : s + 1], **more).model_)
+    tagger = SequencePerceptron(**params, hypothesis="voted", n_voters=None, scheme="BIO")
+    tagger.partial_fit(X, y, **more).partial_fit(X, y)
+    assert tagger.predict(X) == vote(models[:-1], X)  # the last guess was not used yet
+    assert tagger.predict(X, known) == vote(models[:-1], X, allowed=known)
+    assert tagger.predict(X) != twin.predict(X)  # there is something to vote on
+
+
+@pytest.mark.parametrize("form", ["kernel", "sparse", "sum of kernels", "function"])
+def test_a_guess_that_votes_has_the_scores_of_its_round_bit_for_bit(form):
+    """Vectors that are repeated make ties, which the last bit decides."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(8, 3))
+    X: list[Any] = [vectors[rng.integers(0, 8, rng.integers(1, 5))] for _ in range(40)]
+    y = [[LABELS[i] for i in rng.integers(0, 3, len(x))] for x in X]
+    params: dict[str, Any] = {"kernel": RBF(gamma=0.3)}
+    if form == "sparse":
+        X = [sp.csr_array(x) for x in X]
+    elif form == "sum of kernels":
+        params = {"kernel": RBF(gamma=0.3) * Linear() + Linear(), "order": 2}
+    elif form == "function":
+        X, params = [[{f"x{i}": v for i, v in enumerate(row)} for row in x] for x in X], {"features": linear_features}
+    last = SequencePerceptron(**params, hypothesis="last").partial_fit(X[:1], y[:1], classes=LABELS)
+    tagger = SequencePerceptron(**params, hypothesis="voted", n_voters=None).partial_fit(X, y, classes=LABELS)
+    run = tagger.model_.scorer.run
+    guesses = list(run.lattices(run.read(X), np.arange(run.n_updates + 1)))
+    for x, tags in zip(X[1:], y[1:], strict=True):
+        wanted = last.model_.scorer.lattice(last.model_.scorer.read(X))
+        found = guesses[last.n_updates_]
+        assert np.array_equal(found.E, wanted.E)
+        assert np.array_equal(found.transitions, wanted.transitions)
+        last.partial_fit([x], [tags])
+    assert run.n_updates == last.n_updates_ > 20
+
+
+@pytest.mark.parametrize("n_voters", [None, 7])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("order", "margin"), [(1, 0), (2, 1.5)])
+def test_with_the_linear_kernel_or_as_a_function_the_vote_is_that_of_the_linear_form(order, margin, stream, n_voters):
+    X, y = VALUES
+    M, new = matrices(X), sentences(seed=1, values=True)[0]
+    settings = {"hypothesis": "voted", "n_voters": n_voters, "random_state": 0, "margin": margin, "max_iter": 3}
+    forms = [({"order": order}, M), ({"order": order, "kernel": Linear()}, M)]
+    if order == 1:
+        forms += [({}, X), ({"features": linear_features}, X)]
+    found = []
+    for params, data in forms:
+        tagger = SequencePerceptron(**settings, **params)
+        if stream:  # with tags that turn up late
+            tagger.partial_fit(data[:5], y[:5]).partial_fit(data, y)
+        else:
+            tagger.fit(data, y)
+        voters = tagger.model_.scorer
+        unseen = matrices(X + new)[len(X) :] if data is M else new
+        found.append((voters.guesses.tolist(), voters.weights.tolist(), tagger.predict(data), tagger.predict(unseen)))
+        assert tagger.predict(data) == [tagger.predict_one(x) for x in data]
+        assert tagger.predict(data) == [tagger.model_.predict_one(x) for x in data]
+    assert all(one == found[0] for one in found[1:])
+    assert len(found[0][0]) > 4
+
+
+@each_vote
+def test_a_vote_that_was_pickled_in_the_middle_goes_on_as_one_that_was_not(form):
+    params, X = VOTES[form]
+    y = VALUES[1]
+    whole = SequencePerceptron(**params, hypothesis="voted", n_voters=9, random_state=0).fit(X, y)
+    other = pickle.loads(pickle.dumps(whole))
+    model, found = whole.model_, whole.predict(X)
+    if form != "function":
+        again = SequencePerceptron().resume(whole.snapshot())
+        assert again.predict(X) == found
+    for tagger in (whole, other, *([] if form == "function" else [again])):
+        tagger.partial_fit(X[3:], [tags[::-1] for tags in y[3:]])
+        assert tagger.model_.scorer == whole.model_.scorer
+        assert tagger.predict(X) == whole.predict(X)
+    assert model.scorer != whole.model_.scorer
+    assert model.predict(X) == found == pickle.loads(pickle.dumps(model)).predict(X)
+    for hypothesis in ("last", "averaged"):  # can be taken of the same run
+        plain = SequencePerceptron(**params, hypothesis=hypothesis, random_state=0).fit(X, y)
+        plain.partial_fit(X[3:], [tags[::-1] for tags in y[3:]])
+        assert whole.set_params(hypothesis=hypothesis).predict(X) == plain.predict(X)
 
 
 # ---------------------------------------------------------------- features

@@ -72,17 +72,21 @@ def best(
 
 
 class TwinTagger:
-    """The structured perceptron, with a list of every guess: guesses[t] was in use in round t + 1."""
+    """The structured perceptron, with a list of every guess: guesses[t] was in use in round t + 1.
 
-    def __init__(self, n_labels: int, features: Phi = phi, margin: float = 0.0) -> None:
+    The score of a labelling is v·features(x, y), or v·scoring(x, y) where v is made of support vectors.
+    """
+
+    def __init__(self, n_labels: int, features: Phi = phi, margin: float = 0.0, scoring: Phi | None = None) -> None:
         self.n_labels, self.features, self.margin = n_labels, features, margin
+        self.scoring = features if scoring is None else scoring
         self.v: Vector = {}
         self.guesses: list[Vector] = []
         self.updates: list[Vector] = []
 
     def learn(self, x: Any, y: Sequence[int]) -> None:
         self.guesses.append(self.v)
-        z = best(self.v, x, self.n_labels, self.features, y, self.margin)
+        z = best(self.v, x, self.n_labels, self.scoring, y, self.margin)
         if tuple(y) != z:
             step = add(self.features(x, tuple(y)), self.features(x, z), -1.0)
             self.v = add(self.v, step)
@@ -98,6 +102,22 @@ class TwinTagger:
         """The labelling that most guesses find, each counted as often as it was used; of several, the first found."""
         votes: dict[tuple, int] = {}
         for guess in self.guesses:
-            z = best(guess, x, self.n_labels, self.features)
+            z = best(guess, x, self.n_labels, self.scoring)
             votes[z] = votes.get(z, 0) + 1
         return max(votes, key=lambda z: votes[z])
+
+
+def dual_twin(n_labels: int, kernel: Callable[[Any, Any], float], vectors: Sequence[Any], order: int = 1) -> TwinTagger:
+    """The twin with a kernel: v counts how often each of the vectors was right or wrong with a label.
+
+    A token is the number of its vector in `vectors`, and its score with a label is Σ v[vector, label] k(vector, token).
+    """
+    values = [[float(kernel(a, b)) for b in vectors] for a in vectors]
+
+    def added(sentence: Sequence[int], y: Sequence[int]) -> Vector:
+        return phi([{token: 1.0} for token in sentence], y, order)
+
+    def scoring(sentence: Sequence[int], y: Sequence[int]) -> Vector:
+        return phi([dict(enumerate(values[token])) for token in sentence], y, order)
+
+    return TwinTagger(n_labels, added, scoring=scoring)

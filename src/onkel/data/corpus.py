@@ -46,6 +46,7 @@ class TokenColumn(Sequence[list[str]]):
     starts: Ints
 
     def __post_init__(self) -> None:
+        _freeze(self, "values", tuple(self.values))
         _freeze(self, "codes", _codes(self.codes, len(self.values), "TokenColumn"))
         _freeze(self, "starts", _starts(self.starts, len(self.codes), "TokenColumn"))
 
@@ -246,10 +247,16 @@ def _freeze(instance: Any, name: str, value: Any) -> None:
     object.__setattr__(instance, name, value)
 
 
-def _read_only(array: NDArray) -> NDArray:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def _frozen(array: NDArray, dtype: type) -> NDArray:
+    """The array itself if nobody can write to its memory, so that corpora share it; else a copy, which is read-only."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    if owner is None and array.dtype == dtype and array.flags.c_contiguous:
+        return array
+    own: NDArray = np.array(array, dtype=dtype, order="C")
+    own.flags.writeable = False
+    return own
 
 
 def _codes(codes: Any, n_values: int, who: str) -> Codes:
@@ -260,20 +267,20 @@ def _codes(codes: Any, n_values: int, who: str) -> Codes:
         raise InputError(
             f"{who}: codes must be indices into the {n_values} values; got {array.min()} to {array.max()}."
         )
-    return _read_only(np.ascontiguousarray(array, dtype=np.int32))
+    return _frozen(array, np.int32)
 
 
 def _starts(starts: Any, n_tokens: int, who: str) -> Ints:
     array = np.asarray(starts)
     if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
         raise KindError(f"{who}: starts must be (sentences + 1,) whole numbers; got {array.dtype} {array.shape}.")
-    array = array.astype(np.int64, copy=False)
+    array = _frozen(array, np.int64)
     if array[0] != 0 or array[-1] != n_tokens or (np.diff(array) < 1).any():
         raise InputError(
             f"{who}: starts must ascend from 0 to the number of tokens, {n_tokens}, as a sentence has at least one "
             f"token; got {array[0]} to {array[-1]}, the shortest sentence {np.diff(array).min(initial=n_tokens)}."
         )
-    return _read_only(np.ascontiguousarray(array))
+    return array
 
 
 def check_names(columns: Any, who: str) -> tuple[str, ...]:
@@ -294,7 +301,10 @@ def _first_difference(expected: Ints, got: Ints) -> str:
     lengths, others = np.diff(expected), np.diff(got)
     n = min(len(lengths), len(others))
     wrong = np.flatnonzero(lengths[:n] != others[:n])
-    return f"; sentence {wrong[0]} has {lengths[wrong[0]]} and {others[wrong[0]]}." if wrong.size else "."
+    if not wrong.size:
+        return "."
+    i = wrong[0]
+    return f"; corpus[{i}] has {lengths[i]} and strings[{i}] {others[i]}."
 
 
 # ---------------------------------------------------------------- from lists
@@ -308,10 +318,10 @@ def _flat(sequences: Any, who: str) -> tuple[list[Any], Ints]:
     starts = [0]
     for i, sentence in enumerate(sequences):
         if isinstance(sentence, (str, bytes, dict)) or not hasattr(sentence, "__iter__"):
-            raise KindError(f"{who}: sentence {i} must be a list of tokens; got {_shown(sentence)}. Split it first.")
+            raise KindError(f"{who}: sequences[{i}] must be a list of tokens; got {_shown(sentence)}. Split it first.")
         tokens.extend(sentence)
         if len(tokens) == starts[-1]:
-            raise InputError(f"{who}: each sentence must have at least one token; sentence {i} is empty. Leave it out.")
+            raise InputError(f"{who}: each sentence must have a token; sequences[{i}] is empty. Leave it out.")
         starts.append(len(tokens))
     return tokens, np.array(starts, dtype=np.int64)
 
@@ -333,8 +343,8 @@ def _rows(tokens: list[Any], starts: Ints, n_columns: int | None) -> list[Sequen
         bad = next(i for i, token in enumerate(tokens) if not _is_token(token, width, first))
         sentence = int(np.searchsorted(starts, bad, side="right")) - 1
         raise KindError(
-            f"Corpus.of: each token must be {wanted}; got {_shown(tokens[bad])}, token {bad - starts[sentence]} of "
-            f"sentence {sentence}."
+            f"Corpus.of: each token must be {wanted}; sequences[{sentence}][{bad - starts[sentence]}] is "
+            f"{_shown(tokens[bad])}."
         )
     if n_columns is not None and tokens and n_columns != width:
         raise ShapeError(f"Corpus.of: there are {n_columns} names of columns; got tokens of {width} column(s).")
@@ -376,7 +386,7 @@ def _bounds(starts: Ints, index: int, who: str) -> tuple[int, int]:
     n = len(starts) - 1
     i = index + n if index < 0 else index
     if not 0 <= i < n:
-        raise IndexError(f"{who}: sentence {index} of {n}.")
+        raise IndexError(f"{who}: index {index} is out of range for {n} sentences.")
     return int(starts[i]), int(starts[i + 1])
 
 

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer
-from onkel.data.corpus import Corpus
+from onkel.data.corpus import Corpus, TokenColumn
 from onkel.data.feature_tables import Features, Output, Tables, View, Words
 from onkel.data.templates import Templates
 from onkel.data.token_features import TokenFeatures
-from onkel.errors import InputError, KindError, ParameterError
+from onkel.errors import InputError, KindError, ParameterError, ShapeError
 
 __all__ = ["TemplateFeatures"]
 
@@ -33,12 +33,23 @@ RUN = 8192  # tokens of one call of the core
 MOST_BITS = 30
 
 
+class FirstColumns(NamedTuple):
+    """The columns of the first sentences of an index."""
+
+    n: int
+    named: bool  # in a Corpus, where columns that no template reads may come and go; else in lists
+
+
 class TemplateFeatures:
     """The features that templates find in a corpus, numbered 0, 1, 2, … in the order in which they come.
 
     A feature is a template together with the strings of its parts. Those of templates U… and B… are numbered apart, and
     B… has none at the first token of a sentence, which has no label before it. `add` numbers new features; `find`
     leaves them out and changes nothing, so that several threads may call it.
+
+    In lists, tokens must have as many columns as in the first call of `add`, so that words are not taken for columns
+    where there is a bracket too many. A Corpus needs the columns that the templates read, and may have others; if the
+    first sentences were a Corpus, lists may lack its further columns.
 
     Parameters
     ----------
@@ -77,6 +88,7 @@ class TemplateFeatures:
         place = {(view.column, view.forms): i for i, view in enumerate(self._views)}
         self._unigrams = Tables(unigrams, place, self._edges, n_bits, of_bigrams=False)
         self._bigrams = Tables(bigrams, place, self._edges, n_bits, of_bigrams=True)
+        self._first: FirstColumns | None = None
 
     @property
     def templates(self) -> Templates:
@@ -99,6 +111,11 @@ class TemplateFeatures:
         return self._bigrams.size
 
     @property
+    def n_columns(self) -> int | None:
+        """The number of columns of the first sentences that were added; None before."""
+        return None if self._first is None else self._first.n
+
+    @property
     def has_names(self) -> bool:
         """Whether features are numbered as they come, not by their hashes."""
         return self._n_bits is None
@@ -117,7 +134,8 @@ class TemplateFeatures:
         return self._run(corpus, False)
 
     def _run(self, sequences: Any, add: bool) -> TokenFeatures:
-        corpus = self._checked(sequences)
+        named = isinstance(sequences, (Corpus, TokenColumn))
+        corpus = self._checked(sequences, named)
         n, words = corpus.n_tokens, Words(corpus)
         if not n:
             return self._none(corpus)
@@ -137,6 +155,8 @@ class TemplateFeatures:
                 view.fill(row, own, corpus, first, starts)
             for output in outputs:
                 output.run(block, sizes, starts, first, add)
+        if add and self._first is None:
+            self._first = FirstColumns(len(corpus.columns), named)
         made = {output.tables.of_bigrams: output.made() for output in outputs}
         indptr, ids = made.get(False, (np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)))
         return TokenFeatures(corpus.starts, indptr, ids, None, *made.get(True, (None, None)))
@@ -146,8 +166,8 @@ class TemplateFeatures:
         empty = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32)
         return TokenFeatures(corpus.starts, *empty, None, *(empty if self._bigrams.templates else (None, None)))
 
-    def _checked(self, sequences: Any) -> Corpus:
-        """A corpus that has all columns."""
+    def _checked(self, sequences: Any, named: bool) -> Corpus:
+        """A corpus that has all columns and, if it comes from lists, no others than the first one."""
         corpus = Corpus.of(sequences)
         if len(corpus) and len(corpus.columns) < self._templates.n_columns:
             n = len(corpus.columns)
@@ -156,7 +176,26 @@ class TemplateFeatures:
                 f"TemplateFeatures: template {str(wrong)!r} needs at least {self._templates.n_columns} columns, "
                 f"numbered from 0; got {n}: {', '.join(corpus.columns)}."
             )
+        if len(corpus) and not named and self._first is not None:
+            self._refuse_other_columns(corpus, self._first)
         return corpus
+
+    def _refuse_other_columns(self, corpus: Corpus, first: FirstColumns) -> None:
+        """Refuses tokens of lists that have not the columns of the first sentences."""
+        n, least = len(corpus.columns), max(1, self._templates.n_columns) if first.named else first.n
+        if least <= n <= first.n:
+            return
+        got = f"sequences[0][0] is {corpus[0][0]!r:.60}, {n} column{'s' * (n != 1)}"
+        if first.n == 1:
+            raise ShapeError(
+                f"TemplateFeatures: each token must be a string, as in the first sentences; {got}. predict_one takes a "
+                "list of words, and predict a list of such lists: leave out a pair of brackets, or the further columns."
+            )
+        wanted = f"a tuple of {first.n} strings" if least == first.n else f"a token of {least} to {first.n} columns"
+        raise ShapeError(
+            f"TemplateFeatures: each token must be {wanted}, as in the first sentences; {got}. Give the same columns "
+            "in the same order, or a Corpus, which needs only those that the templates read."
+        )
 
     def selected(self, keep: Any, keep_bigrams: Any = None) -> Self:
         """An index of some features only, numbered 0, 1, … in this order.
@@ -180,6 +219,7 @@ class TemplateFeatures:
         for view, own in zip(index._views, strings, strict=True):
             view.know(own)
         index._load(exports)
+        index._first = self._first
         return index
 
     def _load(self, exports: list[Features]) -> None:
@@ -234,6 +274,7 @@ class TemplateFeatures:
             mine.known = view.known.copy()
         index._unigrams.native = self._unigrams.native.copy()
         index._bigrams.native = self._bigrams.native.copy()
+        index._first = self._first
         return index
 
     __copy__ = copy
@@ -250,7 +291,8 @@ class TemplateFeatures:
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """Settings and arrays, for `from_state`; of the strings, only those that some feature uses."""
-        settings = {"templates": str(self._templates), "n_bits": self._n_bits}
+        settings = {"templates": str(self._templates), "n_bits": self._n_bits, "n_columns": self.n_columns}
+        settings["named_columns"] = self._first is not None and self._first.named
         if self._n_bits is not None:
             return settings, {}
         (unigrams, bigrams), strings = self._compact([self._unigrams.export(), self._bigrams.export()])
@@ -268,9 +310,10 @@ class TemplateFeatures:
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
         """The index that has these settings and arrays; refuses those that do not fit each other."""
-        if set(settings) != {"templates", "n_bits"}:
-            raise InputError(f"TemplateFeatures.from_state: expected templates and n_bits; got {sorted(settings)}.")
+        if not {"templates", "n_bits"} <= set(settings) <= SETTINGS:
+            raise InputError(f"TemplateFeatures.from_state: expected {sorted(SETTINGS)}; got {sorted(settings)}.")
         index = cls(Templates.parse(settings["templates"]), settings["n_bits"])
+        index._first = _first_columns(settings, index._templates)
         expected = {} if index._n_bits is not None else DTYPES
         if set(arrays) != set(expected):
             raise InputError(f"TemplateFeatures.from_state: expected {sorted(expected)}; got {sorted(arrays)}.")
@@ -288,6 +331,7 @@ class TemplateFeatures:
         return index
 
 
+SETTINGS = {"templates", "n_bits", "n_columns", "named_columns"}  # older states lack the last two
 DTYPES = {
     "templates": np.dtype(np.uint16),
     "codes": np.dtype(np.int32),
@@ -297,6 +341,17 @@ DTYPES = {
     "string_ends": np.dtype(np.int64),
     "n_strings": np.dtype(np.int64),
 }
+
+
+def _first_columns(settings: dict[str, Any], templates: Templates) -> FirstColumns | None:
+    """The columns of the first sentences, from the settings of a state."""
+    n, named = settings.get("n_columns"), settings.get("named_columns", False)
+    if not isinstance(named, bool):
+        raise KindError(f"TemplateFeatures.from_state: named_columns must be True or False; got {named!r}.")
+    if n is None:
+        return None
+    least = max(1, templates.n_columns)
+    return FirstColumns(check_integer(n, "n_columns", "TemplateFeatures.from_state", at_least=least), named)
 
 
 def _strings(arrays: dict[str, NDArray], n_views: int) -> list[list[str]]:

@@ -20,7 +20,7 @@ from onkel.errors import InputError
 from onkel.estimators import sequence_state
 from onkel.estimators.base import Estimator, undo_on_error
 from onkel.estimators.fitted import Certified
-from onkel.estimators.parameters import BuiltWith
+from onkel.estimators.parameters import HYPOTHESES, BuiltWith
 from onkel.estimators.progress import progress_bar
 from onkel.estimators.sequence_form import Form, form_of
 from onkel.estimators.sequence_input import Tags, read_sequences, read_tags
@@ -29,12 +29,10 @@ from onkel.learners.epochs import run_epochs
 from onkel.learners.structured import StructuredLearner
 from onkel.learners.tagging import SentenceEpochs, TagLearner, learn_sentences
 from onkel.models.state import State
-from onkel.models.tag_constraints import SCHEMES, allowed_mask, best_allowed
-from onkel.models.tagger import FeatureWeight, Labelling, Tagger, TokenTerms
+from onkel.models.tag_constraints import SCHEMES, allowed_mask, best_allowed, check_scheme
+from onkel.models.tagger import Explanation, FeatureWeight, Labelling, Tagger
 
 __all__ = ["SequencePerceptron"]
-
-HYPOTHESES = ("averaged", "voted", "last")
 
 
 class SequencePerceptron(Estimator):
@@ -65,8 +63,8 @@ class SequencePerceptron(Estimator):
         strings, dicts and templates without `n_bits`.
     n_bits : None (default): every feature has its own weights. A number: features are hashed into 2**n_bits, in bounded
         memory.
-    scheme : "BIO" (or "IOB2", the same), "IOB1" or "BIOES": only labellings that are valid in it are predicted. None
-        (default): all.
+    scheme : "BIO" (or "IOB2", the same), "IOB1" or "BIOES": only labellings that are valid in it are predicted, and
+        the tags must make up chunks in it. None (default): all.
     shuffle : True (default): `fit` visits the sentences in a new random order in every epoch.
     random_state : None (default), an int or a RandomState: the seed of the shuffling and of the voters.
     warm_start : False (default): `fit` starts anew; True: it goes on from what was learned.
@@ -78,6 +76,8 @@ class SequencePerceptron(Estimator):
     n_rounds_, n_updates_ : the sentences presented, and those that changed v.
     n_mistakes_ : the sentences that were tagged wrongly; without a margin only, where these are the updates.
     n_features_ : the number of features that are known; a copy knows those that an update has used.
+    transition_features_ : {(tag before, tag): weight}, what a tag adds after another; before the first token stands
+        None. In order 2, {(tag, tag, tag): weight}. Not of a vote, nor with `features`.
     n_iter_, converged_ : the epochs of the last `fit`, and whether the last one made no update.
     model_ : what has been learned, as a frozen `Tagger` that does not change when the estimator learns on: serve from
         it.
@@ -191,11 +191,11 @@ class SequencePerceptron(Estimator):
             if go_on:
                 self._built_with.refuse_changed(self)
                 known = self._labels if self._fixed else None
-                sentences, given = self._read(self._form, sequences, tags, lengths, known)
+                sentences, given = self._read(self._form, sequences, tags, lengths, known, besides=self._labels)
                 self._add_labels(given)
             else:
                 form = form_of(self, sequences)
-                sentences, given = self._read(form, sequences, tags, lengths)
+                sentences, given = self._read(form, sequences, tags, lengths, besides=())
                 sentences = form.first_fit(sentences, int(self.min_count))
                 self._begin(form, tuple(sorted(given.values)), fixed=True)
             random = check_random_state(self.random_state)
@@ -235,12 +235,23 @@ class SequencePerceptron(Estimator):
             restore(self, self._unfitted() | new)
 
     def _read(
-        self, form: Form, sequences: Any, tags: Any, lengths: Any, known: tuple[str, ...] | None = None
+        self,
+        form: Form,
+        sequences: Any,
+        tags: Any,
+        lengths: Any,
+        known: tuple[str, ...] | None = None,
+        besides: tuple[str, ...] | None = None,
     ) -> tuple[Any, Tags]:
-        """Checked sentences, with their features known to the form, and their tags, which must be among the `known`."""
+        """Checked sentences, with their features known to the form, and their tags, which must be among the `known`.
+
+        With those `besides`, the tags must fit the scheme; None: other tags may still come.
+        """
         X = read_sequences(sequences, lengths, self._name)
         given = read_tags(tags, form.starts(X), self._name)
         self._refuse_unknown(given, known)
+        if besides is not None:
+            check_scheme(sorted({*besides, *given.values}), self.scheme)
         with self.__dict__.setdefault("_lock", Lock()):  # others may look features up
             return form.add(X), given
 
@@ -397,8 +408,8 @@ class SequencePerceptron(Estimator):
         """The n features that speak most for a tag, the largest weight first."""
         return self.model_.top_features(label, n)
 
-    def explain(self, sequence: Any, tags: Any = None) -> list[TokenTerms]:
-        """For each token of a sentence, the features that speak for its tag, the largest first."""
+    def explain(self, sequence: Any, tags: Any = None) -> Explanation:
+        """For each token of a sentence, the features that speak for its tag, the largest first; made to be printed."""
         return self.model_.explain(sequence, tags)
 
     # ---------------------------------------------------------------- what was learned
@@ -406,6 +417,7 @@ class SequencePerceptron(Estimator):
     classes_, n_features_ = property(sequence_state.classes), property(sequence_state.n_features)
     n_rounds_, n_updates_ = property(sequence_state.n_rounds), property(sequence_state.n_updates)
     n_mistakes_, certificate_ = property(sequence_state.n_mistakes), property(sequence_state.certificate)
+    transition_features_ = property(sequence_state.transition_features)
 
     # ---------------------------------------------------------------- state
 

@@ -20,6 +20,7 @@ from onkel.data.string_features import (
     StringFeatures,
     VectorFeatures,
     checked_sequences,
+    refuse_corpus,
     sentence_starts,
     token_matrix,
 )
@@ -29,17 +30,19 @@ from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.errors import InputError, KindError, ParameterError
 from onkel.estimators.sequence_input import are_matrices, is_matrix
 from onkel.learners.structured import StructuredLearner
+from onkel.learners.tag_log import Voters, draw_voters
 from onkel.models.index_state import index_from_state, index_state
 from onkel.models.state import State
 from onkel.models.tag_updates import places, renumbered
 from onkel.models.token_scorer import TokenScorer
 from onkel.models.viterbi import width
+from onkel.models.voted_tokens import VotedTokens
 
 if TYPE_CHECKING:
     from onkel.estimators.sequence import SequencePerceptron
     from onkel.learners.tagging import TagLearner
 
-__all__ = ["Form", "LinearForm", "form_of"]
+__all__ = ["Form", "LinearForm", "form_of", "voters_of"]
 
 Ints = NDArray[np.int64]
 MOST_BYTES = 2**30  # of hashed tables of pairs of tags
@@ -90,11 +93,11 @@ def form_of(estimator: SequencePerceptron, X: Any) -> Form:
     if estimator.kernel is not None or estimator.features is not None:
         from onkel.estimators.sequence_kernel_form import KernelForm, MarkovForm
 
-        if log or estimator.n_bits is not None:
-            raise InputError(f"{estimator._name}: {given[0]} needs n_bits=None and hypothesis 'averaged' or 'last'.")
+        if estimator.n_bits is not None:
+            raise InputError(f"{estimator._name}: {given[0]} needs n_bits=None.")
         if estimator.kernel is not None:
-            return KernelForm(estimator.kernel, order=order, margin=margin)
-        return MarkovForm(estimator.features, order=order, margin=margin)
+            return KernelForm(estimator.kernel, order=order, margin=margin, log=log)
+        return MarkovForm(estimator.features, order=order, margin=margin, log=log)
     if estimator.templates is not None:
         templates = templates_of(estimator.templates, estimator._name)
         index: FeatureIndex = TemplateFeatures(templates, estimator.n_bits)
@@ -119,10 +122,20 @@ def templates_of(given: Any, who: str) -> Templates:
 
 
 def _has_dicts(X: Any) -> bool:
-    if isinstance(X, Corpus):
-        raise InputError("a Corpus has columns, not features: give templates, such as templates='chunking'.")
+    refuse_corpus(X)
     kinds = set(map(type, itertools.chain.from_iterable(checked_sequences(X))))
     return any(issubclass(kind, Mapping) for kind in kinds)
+
+
+def voters_of(learner: TagLearner, n_voters: int | None, seed: int) -> Voters:
+    """The guesses that vote."""
+    rounds = learner.update_rounds()
+    if rounds is None:
+        raise ParameterError(
+            "SequencePerceptron: a vote needs the log of all updates, so that hypothesis='voted' must be set before "
+            "learning begins. Use 'averaged' or 'last', or fit anew."
+        )
+    return draw_voters(rounds, learner.n_seen, n_voters, check_random_state(seed))
 
 
 class LinearForm:
@@ -145,17 +158,14 @@ class LinearForm:
             return X.starts
         return sentence_starts(map(len, checked_sequences(X)))
 
-    def _columns(self, X: Any) -> Any:
-        return X if isinstance(X, Corpus) or not isinstance(self.index, TemplateFeatures) else Corpus.of(X)
-
     def add(self, X: Any) -> TokenFeatures:
-        found = self.index.add(self._columns(X))
+        found = self.index.add(X)
         if self.exact and found.values is not None:
             raise InputError("features must have no values: there were none when learning began. Begin with dicts.")
         return found
 
     def find(self, X: Any) -> TokenFeatures:
-        return self.index.find(self._columns(X))
+        return self.index.find(X)
 
     def first_fit(self, sentences: TokenFeatures, min_count: int) -> TokenFeatures:
         if min_count == 1 or not self.index.has_names:
@@ -184,12 +194,8 @@ class LinearForm:
 
     def scorer(self, learner: StructuredLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
         if hypothesis == "voted":
-            if learner.log is None:
-                raise ParameterError(
-                    "SequencePerceptron: a vote needs the log of all updates, so that hypothesis='voted' must be set "
-                    "before learning begins. Use 'averaged' or 'last', or fit anew."
-                )
-            return learner.voted(self.index, n_voters, check_random_state(seed))
+            voters = voters_of(learner, n_voters, seed)
+            return VotedTokens(learner.run(self.index), *voters)
         return learner.scorer(self.index, averaged=hypothesis == "averaged")
 
     def restricted(self, learner: StructuredLearner) -> tuple[LinearForm, StructuredLearner]:

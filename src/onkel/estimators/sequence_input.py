@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +44,9 @@ def are_matrices(X: Any) -> bool:
 
 
 def read_sequences(X: Any, lengths: Any, who: str) -> Any:
-    """Matrices as one `TokenMatrix`; sentences of any other form as they are."""
+    """Matrices as one `TokenMatrix`; an iterator as a list; sentences of any other form as they are."""
+    if isinstance(X, Iterator):  # it can be read only once
+        X = list(X)
     if is_matrix(X):
         if lengths is None:
             raise InputError(f"{who}: a matrix of tokens needs lengths, the number of tokens of each sentence.")
@@ -76,7 +78,7 @@ def read_tags(tags: Any, starts: Ints, who: str) -> Tags:
     wrong = np.flatnonzero(lengths != wanted)
     if len(wrong):
         s = int(wrong[0])
-        raise ShapeError(f"{who}: sentence {s} has {wanted[s]} tokens but {lengths[s]} tags.")
+        raise ShapeError(f"{who}: sequences[{s}] has {wanted[s]} tokens but tags[{s}] has {lengths[s]} tags.")
     return found
 
 

@@ -8,22 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.data.string_features import checked_sequences, sentence_starts, token_matrix
-from onkel.errors import InputError, KindError, ParameterError
+from onkel.errors import InputError, KindError
+from onkel.estimators.sequence_form import voters_of
 from onkel.kernels import Kernel
 from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
-from onkel.models.kernel_tokens import KernelTokens, TokenVectors, read_vectors
-from onkel.models.markov_tokens import MarkovSentences, MarkovTokens, read_markov
+from onkel.models.kernel_tokens import TokenVectors, read_vectors
+from onkel.models.markov_tokens import NO_STATE, MarkovSentences, read_markov
 from onkel.models.state import Setting, State
+from onkel.models.token_scorer import TokenScorer
+from onkel.models.voted_tokens import VotedTokens
 
 __all__ = ["KernelForm", "MarkovForm"]
 
 Ints = NDArray[np.int64]
-
-
-def _refuse_vote(hypothesis: str) -> None:
-    if hypothesis == "voted":
-        raise ParameterError("SequencePerceptron: with kernel or features, hypothesis must be 'averaged' or 'last'.")
 
 
 class KernelForm:
@@ -32,10 +30,10 @@ class KernelForm:
     KIND: ClassVar[str] = "form/kernel"
     VERSION: ClassVar[int] = 1
 
-    def __init__(self, kernel: Any, *, order: int, margin: float) -> None:
+    def __init__(self, kernel: Any, *, order: int, margin: float, log: bool) -> None:
         if not isinstance(kernel, Kernel) or kernel.takes not in ("vectors", "anything"):
             raise KindError(f"SequencePerceptron: kernel must be a kernel on vectors such as RBF(); got {kernel!r}.")
-        self.kernel, self.order, self.margin = kernel, order, margin
+        self.kernel, self.order, self.margin, self.log = kernel, order, margin, log
         self.n_features = 0
 
     def starts(self, X: Any) -> Ints:
@@ -56,13 +54,15 @@ class KernelForm:
         return sentences
 
     def new_learner(self, n_labels: int) -> KernelTagLearner:
-        return KernelTagLearner(self.kernel, n_labels, order=self.order, margin=self.margin)
+        return KernelTagLearner(self.kernel, n_labels, order=self.order, margin=self.margin, log=self.log)
 
     def prepare(self, learner: KernelTagLearner, labels: tuple[str, ...]) -> None:
         """There is nothing to prepare."""
 
-    def scorer(self, learner: KernelTagLearner, hypothesis: str, n_voters: int | None, seed: int) -> KernelTokens:
-        _refuse_vote(hypothesis)
+    def scorer(self, learner: KernelTagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+        if hypothesis == "voted":
+            voters = voters_of(learner, n_voters, seed)
+            return VotedTokens(learner.run(), *voters)
         return learner.scorer(averaged=hypothesis == "averaged")
 
     def restricted(self, learner: KernelTagLearner) -> tuple[KernelForm, KernelTagLearner]:
@@ -70,14 +70,15 @@ class KernelForm:
 
     def state(self) -> State:
         settings: dict[str, Setting] = {"kernel": self.kernel, "order": self.order, "margin": self.margin}
-        settings["n_features"] = self.n_features
+        settings |= {"log": self.log, "n_features": self.n_features}
         return State(self.KIND, self.VERSION, settings)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The form that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        form = cls(state.kernel(), order=state.setting("order", int), margin=state.setting("margin", float))
+        order, margin, log = state.setting("order", int), state.setting("margin", float), state.setting("log", bool)
+        form = cls(state.kernel(), order=order, margin=margin, log=log)
         form.n_features = state.setting("n_features", int)
         return form
 
@@ -85,12 +86,12 @@ class KernelForm:
 class MarkovForm:
     """Sentences of any kind, whose features a function of the user's gives."""
 
-    def __init__(self, function: Any, *, order: int, margin: float) -> None:
+    def __init__(self, function: Any, *, order: int, margin: float, log: bool) -> None:
         if not callable(function):
             raise KindError(f"SequencePerceptron: features must be a function; got {function!r}.")
         if order != 1:
             raise InputError("SequencePerceptron: features see a tag and the one before, so that order must be 1.")
-        self.function, self.margin = function, margin
+        self.function, self.margin, self.log = function, margin, log
 
     n_features = 0  # its learner numbers them
 
@@ -106,20 +107,19 @@ class MarkovForm:
         return sentences
 
     def new_learner(self, n_labels: int) -> MarkovLearner:
-        return MarkovLearner(self.function, (), margin=self.margin)
+        return MarkovLearner(self.function, (), margin=self.margin, log=self.log)
 
     def prepare(self, learner: MarkovLearner, labels: tuple[str, ...]) -> None:
         learner.labels = labels
 
-    def scorer(self, learner: MarkovLearner, hypothesis: str, n_voters: int | None, seed: int) -> MarkovTokens:
-        _refuse_vote(hypothesis)
+    def scorer(self, learner: MarkovLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+        if hypothesis == "voted":
+            voters = voters_of(learner, n_voters, seed)
+            return VotedTokens(learner.run(), *voters)
         return learner.scorer(averaged=hypothesis == "averaged")
 
     def restricted(self, learner: MarkovLearner) -> tuple[MarkovForm, MarkovLearner]:
         return self, learner.copy()
 
     def state(self) -> State:
-        raise InputError(
-            "a tagger with features=<function> has no state, because a state holds no code. Pickle the estimator, or "
-            "give the features by templates, strings or dicts."
-        )
+        raise InputError(NO_STATE)

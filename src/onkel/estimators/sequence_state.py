@@ -134,6 +134,11 @@ def n_features(self: SequencePerceptron) -> int:
     return learner.index.n_features if isinstance(learner, MarkovLearner) else self._form.n_features
 
 
+def transition_features(self: SequencePerceptron) -> dict[tuple[str | None, ...], float]:
+    """What a tag adds to the score after another, {(tag before, tag): weight}; None stands before the first token."""
+    return self.model_.transition_features
+
+
 def certificate(self: SequencePerceptron) -> Certificate:
     """The updates of the last `fit`, and the theorem's bound on them."""
     check_is_fitted(self, "_learner")

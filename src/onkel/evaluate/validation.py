@@ -16,6 +16,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -99,16 +100,17 @@ def progressive_validation(
     Parameters
     ----------
     estimator : a classifier or regressor with `predict_one` and `learn_one` (of onkel or river), or with `predict` and
-        `partial_fit`. An outlier detector is treated as a classifier of +1 (inliers) and −1 (outliers).
-    stream : a `Stream`, or an iterable of pairs (x, y).
+        `partial_fit`. An outlier detector is treated as a classifier of +1 (inliers) and −1 (outliers). A
+        `SequencePerceptron` predicts and learns whole sentences, whose tokens are counted: each is an example.
+    stream : a `Stream`, or an iterable of pairs (x, y). For a tagger, of pairs (sentence, its tags).
     metrics : a metric, a list of metrics, or a dict {name: metric}; default (): none. A metric is a name, or an object
         with ``update(y_true, y_pred)`` and ``get()`` such as those of river. Names for classifiers are "accuracy",
         "error", "balanced_accuracy" (the mean recall of the classes) and "f1" (the mean F1 of the classes); for
         regressors "mae", "mse" and "r2".
-    chunk : the number of examples that are predicted and learned at a time, ≥ 1. 1 (default): one by one, with
-        `predict_one` and `learn_one` if the estimator has them. Larger chunks use `predict` and `partial_fit`, which is
-        much faster; but a prediction may then be made by a model that is a chunk old, and a new estimator cannot
-        predict the first chunk.
+    chunk : the number of examples (sentences) that are predicted and learned at a time, ≥ 1. 1 (default): one by one,
+        with `predict_one` and `learn_one` if the estimator has them. Larger chunks use `predict` and `partial_fit`,
+        which is much faster; but a prediction may then be made by a model that is a chunk old, and a new estimator
+        cannot predict the first chunk.
     every : a record is yielded after so many examples, or at the end of the chunk in which they are reached; ≥ 1,
         default 1000.
     window : the number of examples over which `window_error` is computed, ≥ 1, default 1000.
@@ -137,8 +139,12 @@ def progressive_validation(
     if classes is not None and not batches:
         raise KindError(f"{who}: classes are for partial_fit, which {type(estimator).__name__} does not have.")
     tally = _Tally(_predicts_numbers(estimator), metrics, window)
-    one_by_one = singly and chunk == 1
-    steps = _singly(estimator, examples, classes) if one_by_one else _chunkwise(estimator, examples, chunk, classes)
+    if hasattr(type(estimator), "k_best"):  # a tagger
+        steps = _sentencewise(estimator, examples, chunk, classes)
+    elif singly and chunk == 1:
+        steps = _singly(estimator, examples, classes)
+    else:
+        steps = _chunkwise(estimator, examples, chunk, classes)
     return _records(estimator, steps, tally, every)
 
 
@@ -187,6 +193,23 @@ def _chunkwise(estimator: Any, stream: Stream, size: int, classes: Any) -> Itera
         spent = clock() - start
         first = {}
         yield y.tolist(), predicted, spent
+
+
+def _sentencewise(tagger: Any, stream: Stream, size: int, classes: Any) -> Iterator[Step]:
+    """Predicts and learns `size` sentences at a time, and yields their tokens; `classes` go to the first update."""
+    clock, pairs = time.perf_counter, iter(stream)
+    while part := list(islice(pairs, size)):
+        sentences, tags = [x for x, _ in part], [y for _, y in part]
+        start = clock()
+        try:  # a single sentence needs no frozen model
+            predicted = [tagger.predict_one(sentences[0])] if size == 1 else tagger.predict(sentences)
+        except NotFittedError:
+            predicted = [None] * len(part)
+        tagger.partial_fit(sentences, tags, classes=classes)
+        spent = clock() - start
+        classes = None
+        found = [[None] * len(y) if z is None else z for y, z in zip(tags, predicted, strict=True)]
+        yield [tag for y in tags for tag in y], [tag for z in found for tag in z], spent
 
 
 # ---------------------------------------------------------------- counting

@@ -16,10 +16,12 @@ from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS
 from onkel.learners.support import Support
+from onkel.learners.tag_log import log_of_state, rounds_of
 from onkel.models.expansion import Expansion
-from onkel.models.kernel_tokens import KernelTokens, TokenVectors
+from onkel.models.kernel_tokens import KernelRun, KernelTokens, TokenVectors, check_support
 from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
+from onkel.models.tag_updates import Updates, joined, no_features, updates_arrays
 from onkel.models.token_scorer import Transitions
 from onkel.models.viterbi import Lattice, best, padded
 
@@ -38,14 +40,16 @@ class KernelTagLearner:
     kernel, n_labels : the kernel, and the number of labels.
     order : 1: scores of two neighbouring labels; 2: of three as well.
     margin : m ≥ 0, by which the score of the right label is lowered at every token while learning.
+    log : whether all updates are kept, as a vote of all guesses needs them. Default False.
     """
 
     KIND: ClassVar[str] = "learner/kernel-tagging"
     VERSION: ClassVar[int] = 1
 
-    def __init__(self, kernel: Kernel, n_labels: int, *, order: int, margin: float) -> None:
+    def __init__(self, kernel: Kernel, n_labels: int, *, order: int, margin: float, log: bool = False) -> None:
         self.kernel, self.n_labels, self.order, self.margin = kernel, n_labels, order, float(margin)
         self.support = Support(n_labels)
+        self.log: list[Updates] | None = [] if log else None  # a new list at every update
         self.n_seen = self.n_updates = 0
         self.norm_sq = self.radius_sq = 0.0
         L = n_labels
@@ -101,6 +105,9 @@ class KernelTagLearner:
             change.set(self, second=self.second + second, second_moment=self.second_moment + round * second)
         norm_sq, radius_sq = self.norm_sq + 2 * before + sq_norm, max(self.radius_sq, sq_norm)
         change.set(self, n_updates=self.n_updates + 1, norm_sq=norm_sq, radius_sq=radius_sq)
+        if self.log is not None:
+            update = Updates(no_features(sentence.starts), y.copy(), z, np.array([round]))
+            change.set(self, log=[*self.log, update])
 
     # ---------------------------------------------------------------- what was learned
 
@@ -126,10 +133,21 @@ class KernelTagLearner:
 
     def scorer(self, *, averaged: bool) -> KernelTokens:
         """What has been learned, frozen."""
+        return KernelTokens(self._expansion(averaged), self._transitions(averaged))
+
+    def _expansion(self, averaged: bool) -> Expansion:
         rows, coef = self.support.all_rows(), self._coef(averaged).copy()
         zeros, ids = np.zeros(self.n_labels), self.support.row_ids.copy()
-        expansion = Expansion(self.kernel, NO_ROWS if rows is None else rows, ids, coef, zeros)
-        return KernelTokens(expansion, self._transitions(averaged))
+        return Expansion(self.kernel, NO_ROWS if rows is None else rows, ids, coef, zeros)
+
+    def update_rounds(self) -> Ints | None:
+        """The round of each update, from 1; None if they are not kept."""
+        return None if self.log is None else rounds_of(self.log)
+
+    def run(self) -> KernelRun:
+        """All guesses, frozen; needs the log of all updates."""
+        assert self.log is not None
+        return KernelRun(self._expansion(False), joined(self.log), self.order)
 
     # ---------------------------------------------------------------- changes
 
@@ -143,7 +161,7 @@ class KernelTagLearner:
         if twin.second is not None and twin.second_moment is not None:
             cells = np.ix_(place, place, np.arange(L))
             twin.second[cells], twin.second_moment[cells] = self.second, self.second_moment
-        for name in COUNTS:
+        for name in (*COUNTS, "log"):
             setattr(twin, name, getattr(self, name))
         return twin
 
@@ -161,14 +179,17 @@ class KernelTagLearner:
         """Everything the learner knows, as named values and arrays."""
         settings: dict[str, Setting] = {name: getattr(self, name) for name in ("kernel", "n_labels", "order", "margin")}
         settings |= {name: getattr(self, name) for name in COUNTS}
-        return State(self.KIND, self.VERSION, settings, self._tables()).with_part("support", self.support.state())
+        settings |= {"log": self.log is not None}
+        arrays: dict[str, NDArray] = {**self._tables(), **updates_arrays(joined(self.log or []), "log/")}
+        return State(self.KIND, self.VERSION, settings, arrays).with_part("support", self.support.state())
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
         n_labels, order = state.setting("n_labels", int), state.setting("order", int)
-        learner = cls(state.kernel(), n_labels, order=order, margin=state.setting("margin", float))
+        margin, log = state.setting("margin", float), state.setting("log", bool)
+        learner = cls(state.kernel(), n_labels, order=order, margin=margin, log=log)
         for name, table in learner._tables().items():
             check_arrays(state, **{name: (state.array(name), table.shape)})
             setattr(learner, name, state.array(name).copy())
@@ -176,6 +197,9 @@ class KernelTagLearner:
         check_arrays(state, coef=(learner.support.coef, (len(learner.support), n_labels)))
         learner.n_seen, learner.n_updates = state.setting("n_seen", int), state.setting("n_updates", int)
         learner.norm_sq, learner.radius_sq = state.setting("norm_sq", float), state.setting("radius_sq", float)
+        if log:
+            learner.log = log_of_state(state, 0, 0, n_labels)
+            check_support(joined(learner.log), learner.support.coef, state)
         return learner
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -15,9 +15,19 @@ from onkel._core.transaction import Transaction
 from onkel.data.string_features import StringFeatures
 from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError
-from onkel.models.markov_tokens import Function, MarkovSentences, MarkovTokens, local_features, local_scores
+from onkel.learners.tag_log import rounds_of
+from onkel.models.markov_tokens import (
+    NO_STATE,
+    Function,
+    MarkovRun,
+    MarkovSentences,
+    MarkovTokens,
+    Steps,
+    local_features,
+    markov_lattice,
+)
 from onkel.models.state import State
-from onkel.models.viterbi import Lattice, best, width
+from onkel.models.viterbi import Lattice, best
 
 __all__ = ["MarkovLearner"]
 
@@ -33,14 +43,16 @@ class MarkovLearner:
     function : φ, which returns a list of strings or a dict {feature: value}.
     labels : the tags.
     margin : m ≥ 0, by which the score of the right label is lowered at every token while learning.
+    log : whether all updates are kept, as a vote of all guesses needs them. Default False.
     """
 
-    def __init__(self, function: Function, labels: tuple[str, ...], *, margin: float) -> None:
+    def __init__(self, function: Function, labels: tuple[str, ...], *, margin: float, log: bool = False) -> None:
         self.function, self.labels, self.margin = function, labels, float(margin)
         self.index = StringFeatures()
         self.w, self.moment = np.zeros(0), np.zeros(0)
         self.n_seen = self.n_updates = 0
         self.norm_sq = self.radius_sq = 0.0
+        self.log: list[Steps] | None = [] if log else None  # a new list at every update
 
     @property
     def n_labels(self) -> int:
@@ -62,7 +74,7 @@ class MarkovLearner:
             self._learn_one(f, y[sentences.starts[s] : sentences.starts[s + 1]])
 
     def _learn_one(self, f: TokenFeatures, y: NDArray[np.int32]) -> None:
-        lattice = self._lattice(f, self.w, len(y))
+        lattice = markov_lattice([f], self.w, np.array([0, len(y)]), self.n_labels)
         gold = np.arange(len(y)), y
         lattice.E[gold] -= self.margin
         z, _ = best(lattice, threads=1)
@@ -74,6 +86,10 @@ class MarkovLearner:
                 norm_sq = self.norm_sq + 2 * float(self.w @ step) + sq_norm
                 change.set(self, w=self.w + step, moment=self.moment + round * step, n_updates=self.n_updates + 1)
                 change.set(self, norm_sq=norm_sq, radius_sq=max(self.radius_sq, sq_norm))
+                if self.log is not None:
+                    ids = np.flatnonzero(step)
+                    sparse = Steps(np.array([0, len(ids)]), ids.astype(np.int32), step[ids], np.array([round]))
+                    change.set(self, log=[*self.log, sparse])
 
     def _counts(self, f: TokenFeatures, y: NDArray[np.int32]) -> Floats:
         """Φ(x, y), as long as w."""
@@ -84,12 +100,6 @@ class MarkovLearner:
             np.add.at(counts, f.ids[part], 1.0 if f.values is None else f.values[part])
         return counts
 
-    def _lattice(self, f: TokenFeatures, w: Floats, tokens: int) -> Lattice:
-        L, ld = self.n_labels, width(self.n_labels)
-        tables = np.zeros((tokens, L + 1, ld))
-        tables[:, :, :L] = local_scores(f, w).reshape(tokens, L + 1, L)
-        return Lattice(L, np.array([0, tokens]), np.zeros((tokens, ld)), tables, None)
-
     # ---------------------------------------------------------------- what was learned
 
     def _weights(self, averaged: bool) -> Floats:
@@ -99,6 +109,15 @@ class MarkovLearner:
         """What has been learned, frozen."""
         n = self.index.n_features
         return MarkovTokens(self.function, self.index.copy(), self._weights(averaged)[:n].copy(), self.labels)
+
+    def update_rounds(self) -> Ints | None:
+        """The round of each update, from 1; None if they are not kept."""
+        return None if self.log is None else rounds_of(self.log)
+
+    def run(self) -> MarkovRun:
+        """All guesses, frozen; needs the log of all updates."""
+        assert self.log is not None
+        return MarkovRun(self.function, self.index.copy(), Steps.joined(self.log), self.labels)
 
     def lattice(self, sentences: MarkovSentences, *, averaged: bool) -> Lattice:
         """The scores of all labellings, under the present guess or the average of all."""
@@ -117,7 +136,4 @@ class MarkovLearner:
 
     def state(self) -> State:
         """A function of the user's cannot be written."""
-        raise InputError(
-            "a tagger with features=<function> has no state, because a state holds no code. Pickle the estimator, or "
-            "give the features by templates, strings or dicts."
-        )
+        raise InputError(NO_STATE)

@@ -22,14 +22,14 @@ from onkel._core.transaction import assign
 from onkel.checks import check_integer
 from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.errors import InputError
-from onkel.learners.tag_log import TagLog
+from onkel.learners.tag_log import TagLog, log_of_state, rounds_of
 from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 from onkel.models.tag_tables import COUNTS, TagTables, new_counts
-from onkel.models.tag_updates import joined, places, renumbered, updates_arrays, updates_of_arrays
+from onkel.models.tag_updates import joined, places, renumbered, updates_arrays
 from onkel.models.token_scorer import LinearTokens, Transitions, sparse_weights
 from onkel.models.viterbi import Lattice
-from onkel.models.voted_tokens import VotedTokens
+from onkel.models.voted_tokens import LinearRun
 
 __all__ = ["StructuredLearner"]
 
@@ -211,21 +211,18 @@ class StructuredLearner:
             observed = None if observed is None else observed.spread(pairs, self.n_bigrams)
         return LinearTokens(index, weights, Transitions(first, second), observed)
 
-    def voted(self, index: FeatureIndex, n_voters: int | None, random: np.random.RandomState) -> VotedTokens:
-        """A vote of all guesses, or of `n_voters` that are drawn, each as often as it was used."""
+    def update_rounds(self) -> Ints | None:
+        """The round of each update, from 1; None if they are not kept."""
+        return None if self.log is None else rounds_of(self.log.parts())
+
+    def run(self, index: FeatureIndex) -> LinearRun:
+        """All guesses, frozen, with the features that they use; needs the log of all updates."""
         small = self.restricted() if index.has_names else self
         assert small.log is not None
-        updates = joined(small.log.parts())
-        rounds = np.empty(0, dtype=np.int64) if updates is None else updates.rounds
-        used = np.diff(np.concatenate([[0], rounds, [self.n_seen]]))  # how long each of the guesses 0 … k was used
-        if n_voters is not None and n_voters < np.count_nonzero(used):
-            used = random.multinomial(n_voters, used / used.sum())
-        guesses = np.flatnonzero(used)
         index = index.selected(*self.used()) if index.has_names else index
-        weights = used[guesses].astype(np.float64)
         sizes = {"n_labels": self.n_labels, "order": self.order, "n_features": small.n_features}
         n_pairs = None if self.tables.observed is None else small.n_bigrams
-        return VotedTokens(index, updates, guesses, weights, self.dtype, n_pairs=n_pairs, **sizes)
+        return LinearRun(index, joined(small.log.parts()), self.dtype, n_pairs=n_pairs, **sizes)
 
     # ---------------------------------------------------------------- state
 
@@ -280,10 +277,7 @@ class StructuredLearner:
             learner.counts[name] = state.setting(name, float if name.endswith("_sq") else int)
         learner.counts["n_rows"] = n["features"]
         if learner.log is not None:
-            updates = updates_of_arrays(state, "log/", learner.n_features, learner.n_bigrams, n_labels)
-            if updates is not None and updates.rounds[-1] > learner.n_seen:
-                raise InputError(f"the state of kind {cls.KIND!r}: the rounds of its log must be at most n_seen.")
-            learner.log = TagLog([] if updates is None else [updates])
+            learner.log = TagLog(log_of_state(state, learner.n_features, learner.n_bigrams, n_labels))
         return learner
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -61,6 +61,9 @@ class TagLearner(Protocol):
     def lattice(self, sentences: Any, *, averaged: bool) -> Lattice:
         """The scores of all labellings, under the present guess or the average of all."""
 
+    def update_rounds(self) -> Ints | None:
+        """The round of each update, from 1; None if updates are not kept, as a vote needs them."""
+
     def copy(self) -> Self:
         """An independent copy."""
 

@@ -330,8 +330,8 @@ def _read_pair(y_true: Any, y_pred: Any, who: str) -> tuple[list[str], tuple[Int
     if (wrong := np.flatnonzero(lengths != others)).size:
         i = int(wrong[0])
         raise ShapeError(
-            f"{who}: y_true and y_pred must have as many tags for each sentence; sentence {i}, counted from 0, has "
-            f"{lengths[i]} in y_true and {others[i]} in y_pred."
+            f"{who}: y_true and y_pred must have as many tags for each sentence; y_true[{i}] has {lengths[i]} and "
+            f"y_pred[{i}] {others[i]}."
         )
     table: dict[str, int] = {}
     codes = []
@@ -351,7 +351,7 @@ def _read(y: Any, name: str, who: str) -> tuple[list[str], Ints, Ints]:
     sentences = list(y)
     for i, sentence in enumerate(sentences):
         if isinstance(sentence, (str, bytes)) or not hasattr(sentence, "__len__"):
-            raise KindError(f"{wanted}; got {sentence!r} as sentence {i}. For one sentence write [{name}].")
+            raise KindError(f"{wanted}; {name}[{i}] is {sentence!r}. For one sentence write [{name}].")
     starts = np.zeros(len(sentences) + 1, dtype=np.int64)
     np.cumsum([len(sentence) for sentence in sentences], out=starts[1:])
     flat = list(chain.from_iterable(sentences))

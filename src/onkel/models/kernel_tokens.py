@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,11 +15,16 @@ from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
 from onkel.models.expansion import Expansion
 from onkel.models.frozen import Frozen
-from onkel.models.state import State
+from onkel.models.state import State, from_state
+from onkel.models.tag_tables import TagTables
+from onkel.models.tag_updates import Updates, no_features, updates_arrays, updates_of_arrays
 from onkel.models.token_scorer import Transitions
 from onkel.models.viterbi import Lattice, padded
+from onkel.models.voted_tokens import replayed
 
-__all__ = ["KernelTokens", "TokenVectors", "read_vectors"]
+__all__ = ["KernelRun", "KernelTokens", "TokenVectors", "check_support", "read_vectors"]
+
+Ints = NDArray[np.int64]
 
 
 class TokenVectors(NamedTuple):
@@ -82,7 +88,92 @@ class KernelTokens(Frozen):
     def from_state(cls, state: State) -> Self:
         """The scorer that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        expansion, transitions = Expansion.from_state(state.part("expansion")), Transitions.of_arrays(state)
-        if expansion.n_outputs != transitions.first.shape[1]:
-            raise InputError(f"the state of kind {cls.KIND!r}: the expansion must have an output for each label.")
+        expansion, transitions = from_state(state.part("expansion")), Transitions.of_arrays(state)
+        if not isinstance(expansion, Expansion) or expansion.n_outputs != transitions.first.shape[1]:
+            raise InputError(f"the state of kind {cls.KIND!r}: an expansion must have an output for each label.")
         return cls(expansion, transitions)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class KernelRun(Frozen):
+    """All guesses of a structured perceptron with a kernel.
+
+    An update adds support vectors, the tokens whose label was wrong, and changes the coefficients of none that was
+    there. So guess k is the expansion over the first support vectors, those of its updates.
+
+    Parameters
+    ----------
+    expansion : the kernel expansion of the last guess, with the support vectors in the order in which they came.
+    updates : the updates of the run, in order, as sentences without features; None if there were none.
+    order : 1: scores of two neighbouring labels; 2: of three as well.
+
+    Cost: each guess takes a kernel value for each token and each of its support vectors. To go on from the sums of the
+    guess before would take fewer, but round otherwise than the guess did when it was in use, and repeated rows make
+    ties.
+    """
+
+    KIND: ClassVar[str] = "model/kernel_run"
+    VERSION: ClassVar[int] = 1
+
+    expansion: Expansion
+    updates: Updates | None
+    order: int
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+        return self.expansion.n_outputs
+
+    @property
+    def n_updates(self) -> int:
+        """The number of updates."""
+        return 0 if self.updates is None else len(self.updates.rounds)
+
+    def read(self, sequences: Any) -> TokenVectors:
+        """Sentences from matrices, one for each sentence."""
+        return read_vectors(self.expansion.kernel, sequences)
+
+    def lattices(self, sentences: TokenVectors, guesses: Ints) -> Iterator[Lattice]:
+        """The scores of all labellings under each of some guesses, which ascend."""
+        L, sizes = self.n_labels, _support_sizes(self.updates)
+        tables, plain = TagTables.zeros(L, 0, None, self.order, np.dtype(np.float64)), no_features(sentences.starts)
+        for guess in replayed(self.updates, guesses, tables):
+            E = self._prefix(int(sizes[guess])).scores(sentences.rows)
+            yield dataclasses.replace(tables.lattice(plain, None), E=padded(E, L))
+
+    def _prefix(self, n: int) -> Expansion:
+        """The expansion over the first n support vectors."""
+        e = self.expansion
+        return dataclasses.replace(e, support=e.support[:n], rows=e.rows[:n], coef=e.coef[:n])
+
+    def state(self) -> State:
+        """Expansion and updates, as a `State`."""
+        state = State(self.KIND, self.VERSION, {"order": self.order}, updates_arrays(self.updates, "updates/"))
+        return state.with_part("expansion", self.expansion.state())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The run that has this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        expansion, order = Expansion.from_state(state.part("expansion")), state.setting("order", int)
+        if order not in (1, 2):
+            raise InputError(f"the state of kind {cls.KIND!r}: order must be 1 or 2; got {order}.")
+        updates = updates_of_arrays(state, "updates/", 0, 0, expansion.n_outputs)
+        check_support(updates, expansion.coef, state)
+        return cls(expansion, updates, order)
+
+
+def _support_sizes(updates: Updates | None) -> Ints:
+    """The number of support vectors of each guess, (updates + 1,): of the tokens whose label was wrong so far."""
+    if updates is None:
+        return np.zeros(1, dtype=np.int64)
+    wrong = np.concatenate([[0], np.cumsum(updates.y != updates.z)])
+    return wrong[updates.features.starts]
+
+
+def check_support(updates: Updates | None, coef: NDArray[np.float64], state: State) -> None:
+    """Refuses the updates of a state that did not give its support vectors these coefficients (vectors, labels)."""
+    labels, none = np.eye(coef.shape[1]), np.empty(0, dtype=np.int32)
+    y, z = (none, none) if updates is None else (updates.y, updates.z)
+    if not np.array_equal(labels[y[y != z]] - labels[z[y != z]], coef):
+        raise InputError(f"the state of kind {state.kind!r}: its updates must be those that gave its coefficients.")

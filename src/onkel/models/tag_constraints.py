@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.errors import InputError, KindError, ShapeError, ValuesError
+from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.models.viterbi import Lattice, best
 
-__all__ = ["SCHEMES", "allowed_mask", "best_allowed", "constrained", "scheme_rules"]
+__all__ = ["SCHEMES", "allowed_mask", "best_allowed", "check_scheme", "constrained", "scheme_rules"]
 
 SCHEMES = ("BIO", "IOB2", "IOB1", "BIOES")  # the first two are the same
+CHUNKS = {"BIO": "B-X I-X", "IOB2": "B-X I-X", "IOB1": "I-X I-X", "BIOES": "B-X I-X E-X"}  # a chunk of type X
 Allowed = Sequence[Sequence[Any] | None]
 
 
@@ -49,6 +50,24 @@ def _may_follow(before: tuple[str, str], tag: tuple[str, str], scheme: str) -> b
         return tag[0] != "B" or continues
     inside = tag[0] in ("I", "E")
     return continues if inside else before[0] not in ("B", "I")
+
+
+def check_scheme(labels: Sequence[str], scheme: str | None) -> None:
+    """Refuses a scheme in which the labels make up no chunk, such as parts of speech; O alone fits every scheme."""
+    if scheme is None or all(label == "O" for label in labels) or _has_chunks({*map(_parts, labels)}, scheme):
+        return
+    shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
+    raise ParameterError(
+        f"scheme {scheme!r} needs tags that make up a chunk, such as {CHUNKS[scheme]}; the tags are {shown}. Set the "
+        "scheme of your tags, or None."
+    )
+
+
+def _has_chunks(parts: set[tuple[str, str]], scheme: str) -> bool:
+    """Whether some chunk is valid in the scheme: begins as it must, and can end."""
+    if scheme == "BIOES":
+        return any(prefix == "S" or (prefix == "E" and ("B", kind) in parts) for prefix, kind in parts)
+    return any(prefix == ("I" if scheme == "IOB1" else "B") for prefix, _ in parts)
 
 
 def allowed_mask(allowed: Allowed, labels: Sequence[str], starts: NDArray[np.int64], who: str) -> NDArray[np.bool_]:
@@ -89,6 +108,7 @@ def constrained(lattice: Lattice, labels: Sequence[str], scheme: str | None, mas
     L, none = lattice.n_labels, -np.inf
     E, transitions = lattice.E, lattice.transitions
     if scheme is not None:
+        check_scheme(labels, scheme)
         pairs, ends = scheme_rules(labels, scheme)
         transitions = transitions.copy()
         transitions[:, ~pairs if transitions.shape[2] == L else _wide(~pairs, transitions.shape[2])] = none
@@ -122,4 +142,4 @@ def refuse_forbidden(scores: NDArray[np.float64], scheme: str | None, first: int
     bad = np.flatnonzero(scores == -np.inf)
     if len(bad):
         valid = f" that is valid in {scheme}" if scheme else ""
-        raise ValuesError(f"sentence {first + bad[0]} has no labelling{valid} with the tags that are allowed.")
+        raise ValuesError(f"sequences[{first + bad[0]}] has no labelling{valid} with the tags that are allowed.")

@@ -14,7 +14,17 @@ from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError
 from onkel.models.state import State
 
-__all__ = ["Updates", "chosen", "joined", "places", "renumbered", "tokens_of", "updates_arrays", "updates_of_arrays"]
+__all__ = [
+    "Updates",
+    "chosen",
+    "joined",
+    "no_features",
+    "places",
+    "renumbered",
+    "tokens_of",
+    "updates_arrays",
+    "updates_of_arrays",
+]
 
 Ints = NDArray[np.int64]
 
@@ -26,6 +36,11 @@ class Updates(NamedTuple):
     y: NDArray[np.int32]  # (tokens,): the right labels
     z: NDArray[np.int32]  # (tokens,): those that were found
     rounds: Ints  # (updates,): the round of each update, from 1
+
+
+def no_features(starts: Ints) -> TokenFeatures:
+    """Sentences whose tokens have no features: only labels that follow one another are counted."""
+    return TokenFeatures(starts, np.zeros(int(starts[-1]) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
 
 
 def tokens_of(starts: Ints, sentences: Ints) -> Ints:

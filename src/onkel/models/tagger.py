@@ -8,23 +8,27 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer, check_one_of
+from onkel.data.template_features import TemplateFeatures
 from onkel.errors import InputError, KindError
+from onkel.models.expansion import ReducedExpansion
 from onkel.models.frozen import Frozen
+from onkel.models.kernel_tokens import KernelTokens
 from onkel.models.state import State, from_state
 from onkel.models.tag_constraints import SCHEMES, allowed_mask, best_allowed, constrained, refuse_forbidden
 from onkel.models.token_scorer import LinearTokens, TokenScorer
 from onkel.models.viterbi import Lattice, best, k_best
 from onkel.models.voted_tokens import VotedTokens
 
-__all__ = ["FeatureWeight", "Labelling", "Tagger", "TokenTerms"]
+__all__ = ["Explanation", "FeatureWeight", "Labelling", "Tagger", "TokenTerms"]
 
 RUN_SENTENCES = 4096  # sentences that are labelled at a time
+SHOWN = 3  # terms of a token that are printed
 
 
 class Labelling(NamedTuple):
@@ -40,6 +44,9 @@ class FeatureWeight(NamedTuple):
     feature: str
     weight: float
 
+    def __str__(self) -> str:
+        return f"{self.feature} {self.weight:+.3g}"
+
 
 class TokenTerms(NamedTuple):
     """Why a token got its tag: the terms of its score, the largest first, and what the tags before it add."""
@@ -47,6 +54,49 @@ class TokenTerms(NamedTuple):
     tag: str
     terms: list[FeatureWeight]
     transition: float
+
+    def __str__(self) -> str:
+        return f"{self.tag}  {self.reasons()}"
+
+    def reasons(self) -> str:
+        """The largest terms and the transition, as text."""
+        shown = [str(term) for term in self.terms[:SHOWN]] or ["no feature"]
+        more = [f"{len(self.terms) - SHOWN} more"] if len(self.terms) > SHOWN else []
+        return f"{', '.join(shown + more)}; the tag before {self.transition:+.3g}"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Explanation(Sequence[TokenTerms]):
+    """Why the tokens of a sentence got their tags: a sequence of `TokenTerms`; printed, it is a line for each token.
+
+    Parameters
+    ----------
+    tokens : what stands at the beginning of each line: the word, or the place of a token that is no word.
+    terms : the terms of each token.
+    """
+
+    tokens: tuple[str, ...]
+    terms: tuple[TokenTerms, ...]
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    @overload
+    def __getitem__(self, index: int) -> TokenTerms: ...
+    @overload
+    def __getitem__(self, index: slice) -> Explanation: ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Explanation(self.tokens[index], self.terms[index])
+        return self.terms[index]
+
+    def __str__(self) -> str:
+        a = max(map(len, self.tokens), default=0)
+        b = max((len(why.tag) for why in self.terms), default=0)
+        pairs = zip(self.tokens, self.terms, strict=True)
+        return "\n".join(f"{token:{a}}  {why.tag:{b}}  {why.reasons()}" for token, why in pairs)
+
+    __repr__ = __str__
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -160,10 +210,45 @@ class Tagger(Frozen):
             raise KindError(f'{method}: a vote has no scores of labellings. Use hypothesis "averaged" or "last".')
         return self.scorer
 
+    # ---------------------------------------------------------------- smaller ones
+
+    def reduced(self, n: int | None = None, *, tol: float | None = None) -> Tagger:
+        """A smaller tagger with a kernel: few of its support vectors, with the coefficients that change it least.
+
+        They are shared by all tags. `rkhs_error` of the result has the distance of the scores of each tag from those
+        before. The scores of neighbouring tags stay as they are.
+
+        Parameters
+        ----------
+        n : ≥ 1, the largest number of support vectors. None (default): as many as `tol` needs.
+        tol : from 0 to 1, the largest relative error ‖f_c − g_c‖ / ‖f_c‖ of any tag c, in the norm of the kernel's
+            space; as few support vectors are taken as reach it. None (default): n of them. One of both must be given.
+
+        Cost: for m support vectors, m² + n·m kernel values, n²·m flops, and memory for n·m numbers.
+        """
+        if not isinstance(self.scorer, KernelTokens):
+            raise KindError(
+                f"reduced: the tagger must have a kernel; a {type(self.scorer).__name__} has weights of features and "
+                "no support vectors, so that there is nothing to reduce. Use the model as it is."
+            )
+        smaller = dataclasses.replace(self.scorer, expansion=self.scorer.expansion.reduced(n, tol=tol))
+        return dataclasses.replace(self, scorer=smaller)
+
+    @property
+    def rkhs_error(self) -> NDArray[np.float64]:
+        """Of a reduced tagger: ‖f_c − g_c‖ / ‖f_c‖ of the scores of each tag, in the norm of the kernel's space."""
+        if not isinstance(self.scorer, KernelTokens) or not isinstance(self.scorer.expansion, ReducedExpansion):
+            raise AttributeError("only a tagger that `reduced` has made has an rkhs_error")
+        return self.scorer.expansion.rkhs_error
+
     # ---------------------------------------------------------------- explaining
 
-    def explain(self, sequence: Any, tags: Sequence[str] | None = None) -> list[TokenTerms]:
-        """For each token of a sentence, the features that speak for its tag (or for the tags given), largest first."""
+    def explain(self, sequence: Any, tags: Sequence[str] | None = None) -> Explanation:
+        """For each token of a sentence, the features that speak for its tag (or for the tags given), largest first.
+
+        ``print`` shows the largest ones; ``explain(sequence)[t]`` has the `tag` of token t, all `terms`, and what the
+        tag before it adds, `transition`.
+        """
         scorer = self._linear("explain")
         f = scorer.read([sequence])
         found = self.predict_one(sequence) if tags is None else list(tags)
@@ -183,7 +268,29 @@ class Tagger(Frozen):
                 step += float(lattice.second[earlier, before, label])
             terms.append(TokenTerms(tag, sorted(here, key=lambda term: -abs(term.weight)), step))
             earlier, before = before, label
-        return terms
+        return Explanation(_words(sequence, f.n_tokens, scorer), tuple(terms))
+
+    @property
+    def transition_features(self) -> dict[tuple[str | None, ...], float]:
+        """What a tag adds to the score after another, {(tag before, tag): weight}; before the first token stands None.
+
+        In order 2, after two others, {(first tag, second tag, third tag): weight}; (None, None, tag) at the first
+        token, and (None, first tag, tag) at the second. Features of observations, by templates B…, come to these.
+        """
+        transitions = getattr(self.scorer, "transitions", None)
+        if transitions is None:
+            raise AttributeError(
+                f"a tagger that is a {type(self.scorer).__name__} has no transition_features: learn without features, "
+                'and with hypothesis "averaged" or "last"'
+            )
+        (first, second), L, names = transitions, len(self.labels), (*self.labels, None)
+        if second is None:
+            return {(names[i], self.labels[j]): float(first[i, j]) for i, j in np.ndindex(L + 1, L)}
+        return {
+            (names[h], names[i], self.labels[j]): float(first[i, j]) + float(second[h, i, j])
+            for h, i, j in np.ndindex(L + 1, L + 1, L)
+            if i < L or h == L  # nothing stands before the beginning
+        }
 
     def top_features(self, label: str, n: int = 10) -> list[FeatureWeight]:
         """The n features that speak most for a tag, the largest weight first."""
@@ -222,6 +329,13 @@ class Tagger(Frozen):
         if scheme is not None:
             check_one_of(scheme, "scheme", SCHEMES, cls.KIND)
         return cls(scorer, labels, scheme)  # type: ignore[arg-type]
+
+
+def _words(sequence: Any, n: int, scorer: LinearTokens) -> tuple[str, ...]:
+    """What stands for each of the n tokens where they are shown: the first of its columns, or its place."""
+    if not isinstance(scorer.index, TemplateFeatures):
+        return tuple(map(str, range(n)))
+    return tuple(token if isinstance(token, str) else token[0] for token in sequence)
 
 
 def check_labels(labels: Any, n: int, kind: str) -> None:

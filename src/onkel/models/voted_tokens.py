@@ -1,10 +1,18 @@
-"""The voted tagger: guesses of a run label a sentence, each with a weight of the number of rounds it was used."""
+"""The voted tagger: guesses of a run label a sentence, each with a weight of the number of rounds it was used.
+
+A run is all guesses of a learner: guess k is the sum of its first k updates. Each form of the perceptron keeps its
+updates in its own way, and makes them again to get the scores of a guess:
+
+    LinearRun   sentences with their features, made again by the core
+    KernelRun   support vectors in the order in which they came            (onkel.models.kernel_tokens)
+    MarkovRun   sums of the features of a function of the user's           (onkel.models.markov_tokens)
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,27 +21,46 @@ from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.errors import InputError
 from onkel.models.frozen import Frozen
 from onkel.models.index_state import index_from_state, index_state
-from onkel.models.state import State
+from onkel.models.state import State, from_state
 from onkel.models.tag_tables import TagTables, new_counts
 from onkel.models.tag_updates import Updates, updates_arrays, updates_of_arrays
 from onkel.models.viterbi import Lattice
 
-__all__ = ["VotedTokens"]
+__all__ = ["LinearRun", "Run", "VotedTokens", "replayed"]
+
+Ints = NDArray[np.int64]
+
+
+class Run(Protocol):
+    """All guesses of a learner: guess k is the sum of its first k updates."""
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+
+    @property
+    def n_updates(self) -> int:
+        """The number of updates; there is one guess more."""
+
+    def read(self, sequences: Any) -> Any:
+        """Sentences in the form that `lattices` takes; refuses what cannot be read."""
+
+    def lattices(self, sentences: Any, guesses: Ints) -> Iterator[Lattice]:
+        """The scores of all labellings under each of some guesses, which ascend."""
+
+    def state(self) -> State:
+        """The settings and arrays of which `from_state` makes an equal run."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class VotedTokens(Frozen):
-    """Guesses of a run that vote: guess k is the sum of the first k updates.
+    """Guesses of a run that vote: each labels a sentence, and its whole labelling gets its weight.
 
     Parameters
     ----------
-    index : the features and their ids.
-    updates : the updates of the run, in order; None if there were none.
+    run : all guesses of a learner.
     guesses : the guesses that vote, each by its number of updates, ascending, shape (voters,).
     weights : their weights, shape (voters,).
-    dtype : float32 or float64, of the scores.
-    n_labels, order, n_features : the number of labels, 1 or 2, and the number of features.
-    n_pairs : the number of features of pairs of labels; None (default): there are none.
 
     Cost: all updates up to the last voter are made again, once for each call, and each voter labels each sentence.
     """
@@ -41,57 +68,123 @@ class VotedTokens(Frozen):
     KIND: ClassVar[str] = "model/voted_tokens"
     VERSION: ClassVar[int] = 1
 
+    run: Run
+    guesses: Ints
+    weights: NDArray[np.float64]
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+        return self.run.n_labels
+
+    def read(self, sequences: Any) -> Any:
+        """Sentences in the form that `lattices` takes."""
+        return self.run.read(sequences)
+
+    def lattices(self, sentences: Any) -> Iterator[tuple[float, Lattice]]:
+        """The weight and the scores of each voter."""
+        return zip(self.weights.tolist(), self.run.lattices(sentences, self.guesses), strict=True)
+
+    def lattice(self, sentences: Any) -> Lattice:
+        """The scores of the last voter."""
+        return next(self.run.lattices(sentences, self.guesses[-1:]))
+
+    def state(self) -> State:
+        """Run and voters, as a `State`."""
+        state = State(self.KIND, self.VERSION, {}, {"guesses": self.guesses, "weights": self.weights})
+        return state.with_part("run", self.run.state())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The scorer that has this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        run = from_state(state.part("run"))
+        guesses, weights = state.array("guesses"), state.array("weights")
+        if not (isinstance(run, Frozen) and hasattr(run, "n_updates")):
+            got = type(run).__name__
+            raise InputError(f"the state of kind {cls.KIND!r}: 'run' must be the guesses of a run; got a {got}.")
+        n = run.n_updates
+        ascend = guesses.ndim == 1 and len(guesses) > 0 and guesses[0] >= 0 and (np.diff(guesses) > 0).all()
+        if not ascend or guesses.shape != weights.shape or guesses[-1] > n:
+            raise InputError(f"the state of kind {cls.KIND!r}: 'guesses' must ascend, from 0 to at most {n}.")
+        return cls(run, guesses, weights)  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VotedTokens):
+            return NotImplemented
+        same = np.array_equal(self.guesses, other.guesses) and np.array_equal(self.weights, other.weights)
+        return same and self.run == other.run
+
+    __hash__ = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinearRun(Frozen):
+    """All guesses of a structured perceptron on features of tokens.
+
+    Parameters
+    ----------
+    index : the features and their ids.
+    updates : the updates of the run, in order; None if there were none.
+    dtype : float32 or float64, of the scores.
+    n_labels, order, n_features : the number of labels, 1 or 2, and the number of features.
+    n_pairs : the number of features of pairs of labels; None (default): there are none.
+    """
+
+    KIND: ClassVar[str] = "model/linear_run"
+    VERSION: ClassVar[int] = 1
+
     index: FeatureIndex
     updates: Updates | None
-    guesses: NDArray[np.int64]
-    weights: NDArray[np.float64]
     dtype: np.dtype
     n_labels: int
     order: int
     n_features: int
     n_pairs: int | None = None
 
+    @property
+    def n_updates(self) -> int:
+        """The number of updates."""
+        return 0 if self.updates is None else len(self.updates.rounds)
+
     def read(self, sequences: Any) -> TokenFeatures:
         """The features of sentences, without those that are unknown."""
         return self.index.find(sequences)
 
-    def lattices(self, sentences: TokenFeatures) -> Iterator[tuple[float, Lattice]]:
-        """The weight and the scores of each voter."""
+    def lattices(self, sentences: TokenFeatures, guesses: Ints) -> Iterator[Lattice]:
+        """The scores of all labellings under each of some guesses, which ascend."""
         tables = TagTables.zeros(self.n_labels, self.n_features, self.n_pairs, self.order, self.dtype)
-        counts, made = new_counts(), 0
-        for guess, weight in zip(self.guesses.tolist(), self.weights.tolist(), strict=True):
-            if guess > made:
-                assert self.updates is not None
-                f, y, z, _ = self.updates
-                order, updated = np.arange(made, guess), np.empty(guess - made, dtype=np.uint8)
-                tables.learn(f, y, order, margin=0.0, counts=counts, z=z.copy(), updated=updated, replay=True)
-                made = guess
-            yield weight, tables.lattice(sentences, None)
-
-    def lattice(self, sentences: TokenFeatures) -> Lattice:
-        """The scores of the last voter."""
-        return list(self.lattices(sentences))[-1][1]
+        for _ in replayed(self.updates, guesses, tables):
+            yield tables.lattice(sentences, None)
 
     def state(self) -> State:
-        """Features, updates and voters, as a `State`."""
+        """Features and updates, as a `State`."""
         settings = {name: getattr(self, name) for name in ("n_labels", "order", "n_features", "n_pairs")}
-        arrays = {"guesses": self.guesses, "weights": self.weights, **updates_arrays(self.updates, "updates/")}
+        arrays = updates_arrays(self.updates, "updates/")
         state = State(self.KIND, self.VERSION, {**settings, "dtype": self.dtype.name}, arrays)
         return state.with_part("index", index_state(self.index))
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The scorer that has this state."""
+        """The run that has this state."""
         state.expect(cls.KIND, cls.VERSION)
         sizes = {name: state.setting(name, int) for name in ("n_labels", "order", "n_features")}
         n_pairs = None if state.settings.get("n_pairs") is None else state.setting("n_pairs", int)
         if sizes["order"] not in (1, 2) or min(sizes.values()) < 0:
             raise InputError(f"the state of kind {cls.KIND!r}: order must be 1 or 2, and sizes ≥ 0; got {sizes}.")
         updates = updates_of_arrays(state, "updates/", sizes["n_features"], n_pairs or 0, sizes["n_labels"])
-        guesses, weights = state.array("guesses"), state.array("weights")
-        n_updates = 0 if updates is None else len(updates.rounds)
-        ascend = guesses.ndim == 1 and len(guesses) > 0 and guesses[0] >= 0 and (np.diff(guesses) > 0).all()
-        if not ascend or guesses.shape != weights.shape or guesses[-1] > n_updates:
-            raise InputError(f"the state of kind {cls.KIND!r}: 'guesses' must ascend, from 0 to at most {n_updates}.")
         index, dtype = index_from_state(state.part("index")), np.dtype(state.setting("dtype", str))
-        return cls(index, updates, guesses, weights, dtype, n_pairs=n_pairs, **sizes)
+        return cls(index, updates, dtype, n_pairs=n_pairs, **sizes)
+
+
+def replayed(updates: Updates | None, guesses: Ints, tables: TagTables) -> Iterator[int]:
+    """Makes updates again, in tables of zeros: yields each guess when the tables hold its weights."""
+    counts, made = new_counts(), 0
+    for guess in guesses.tolist():
+        if guess > made:
+            assert updates is not None
+            f, y, z, _ = updates
+            order, updated = np.arange(made, guess), np.empty(guess - made, dtype=np.uint8)
+            tables.learn(f, y, order, margin=0.0, counts=counts, z=z.copy(), updated=updated, replay=True)
+            made = guess
+        yield guess
