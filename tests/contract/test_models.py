@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 
 import numpy as np
@@ -10,8 +11,8 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from onkel import SVC, SVR, OneClassSVM
-from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
+from onkel import SVC, SVR, OneClassSVM, RankingPerceptron, SequencePerceptron
+from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom
 from onkel.models import (
     Classes,
@@ -156,8 +157,10 @@ def test_examples_are_explained_in_every_form():
 def test_what_cannot_be_explained_or_reduced_says_so():
     with pytest.raises(KindError, match=r'a sum of terms; a Vote is not.*"averaged"'):
         VOTE.explain(X[0])
-    with pytest.raises(KindError, match="single kernel expansion; got a OneVsOne"):
-        THREE.reduced(3)
+    with pytest.raises(KindError, match=r'a vote of many guesses is not.*hypothesis="averaged"'):
+        VOTE.reduced(3)
+    with pytest.raises(KindError, match=r"no support vectors, so that there is nothing to reduce\. Use the model"):
+        LINEAR.reduced(3)
     with pytest.raises(ShapeError, match="output must be 0 to 2; got 3"):
         THREE.explain(X[0], 3)
     with pytest.raises(ShapeError, match="output must be 0 to 0; got 1"):
@@ -170,7 +173,57 @@ def test_a_reduced_model_is_a_model():
     assert isinstance(small.scorer, Expansion)
     assert (len(small.rows), small.decision, small.columns) == (5, TWO.decision, TWO.columns)
     assert set(small.predict(X).tolist()) <= {0, 1}
-    assert TWO.reduced(1000) == TWO
+    assert small.rkhs_error.shape == (1,)
+    for model in (TWO, THREE, LINEAR, VOTE):
+        with pytest.raises(AttributeError, match="only a model that `reduced` has made has an rkhs_error"):
+            _ = model.rkhs_error
+
+
+@pytest.mark.parametrize("model", [TWO, THREE], ids=["two classes", "pairs"])
+def test_a_reduced_model_needs_a_size_or_a_tolerance(model):
+    with pytest.raises(ParameterError, match=r"n or tol must be given, such as reduced\(50\) or reduced\(tol=0.1\)"):
+        model.reduced()
+    with pytest.raises(ParameterError, match="n must be a whole number >= 1; got 0"):
+        model.reduced(0)
+    with pytest.raises(KindError, match=r"n must be a whole number >= 1; got 0\.1"):
+        model.reduced(0.1)
+    for tol in (-0.1, 1.5, np.nan):
+        with pytest.raises(ParameterError, match="tol must be a finite number >= 0 and <= 1"):
+            model.reduced(tol=tol)
+
+
+def test_kernels_without_values_or_lengths_have_no_reduced_models():
+    precomputed = SVC(kernel="precomputed").fit(RBF()(X), Y).model_
+    with pytest.raises(KindError, match=r"a precomputed kernel does not hold them\. Learn with a kernel"):
+        precomputed.reduced(3)
+    sigmoid = SVC(kernel="sigmoid", gamma=0.1).fit(X, Y).model_
+    with pytest.raises(GramError, match=r"must be positive semi-definite.*Sigmoid.*is not\. Learn with"):
+        sigmoid.reduced(3)
+    huge = SVC(kernel=RBF(), C=1.0).fit(X, Y % 2).model_
+    scorer = dataclasses.replace(huge.scorer, coef=huge.coef * 1e200)
+    with pytest.raises(ValuesError, match="must be finite in float64"):
+        dataclasses.replace(huge, scorer=scorer).reduced(3)
+
+
+def test_the_votes_of_ranking_models_and_linear_taggers_have_no_reduced_models():
+    ranked = RankingPerceptron(kernel=RBF(), hypothesis="voted", random_state=0)
+    ranked.fit(X, Y, np.repeat(np.arange(8), 5))
+    with pytest.raises(KindError, match=r'a vote of many guesses is not.*hypothesis="averaged"'):
+        ranked.model_.reduced(3)
+    assert len(ranked.set_params(hypothesis="averaged").model_.reduced(3).rows) == 3
+    tagger = SequencePerceptron().fit([[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]]).model_
+    with pytest.raises(KindError, match=r"must have a kernel; a LinearTokens has weights.*nothing to reduce"):
+        tagger.reduced(3)
+    with pytest.raises(AttributeError, match="only a tagger that `reduced` has made"):
+        _ = tagger.rkhs_error
+
+
+@pytest.mark.parametrize("name", ["coef", "intercept", "rkhs_error"])
+def test_a_reduced_model_is_not_read_from_arrays_of_another_size(name):
+    state = TWO.reduced(5).scorer.state()
+    wrong = {**state.arrays, name: state.arrays[name][:-1]}
+    with pytest.raises(InputError, match="must have shape"):
+        from_state(State(state.kind, state.version, state.settings, wrong))
 
 
 def test_parts_that_a_model_does_not_have_are_named():

@@ -103,28 +103,36 @@ class Classes(Frozen):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Number(Frozen):
-    """Predicts the score itself, as regression does."""
+    """Predicts the score itself, as regression does.
+
+    Parameters
+    ----------
+    several : whether there are several targets, so that a row of numbers is predicted (True), or one number (False,
+        default).
+    """
 
     KIND: ClassVar[str] = "decision/number"
     VERSION: ClassVar[int] = 1
 
+    several: bool = False
+
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The first column of the scores."""
-        return scores[:, 0]
+        """The first column of the scores, shape (n,); all of them, shape (n, outputs), if there are several targets."""
+        return scores if self.several else scores[:, 0]
 
     def decision_function(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores."""
         return scores
 
     def state(self) -> State:
-        """A `State` without settings."""
-        return State(self.KIND, self.VERSION, {})
+        """Whether there are several targets, as a `State`."""
+        return State(self.KIND, self.VERSION, {"several": bool(self.several)})
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The decision that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        return cls()
+        return cls(state.setting("several", bool) if "several" in state.settings else False)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

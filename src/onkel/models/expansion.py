@@ -1,4 +1,4 @@
-"""Kernel expansions, f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c: the scorers of almost all learners."""
+"""Kernel expansions, f_c(x) = Σⱼ A_jc k(sⱼ, x) + b_c: the scorers of almost all learners, whole and reduced."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.checks import check_integer
+from onkel.checks import check_integer, check_number
+from onkel.errors import GramError, KindError, ParameterError
+from onkel.kernels import Kernel
+from onkel.kernels.pursuit import pursue
 from onkel.kernels.tiles import add_scores
 from onkel.models.scorer import Contribution, SupportModel, check_arrays, check_output
 from onkel.models.state import State
 
-__all__ = ["Expansion"]
+__all__ = ["Expansion", "ReducedExpansion"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,12 +69,31 @@ class Expansion(SupportModel):
         output = check_output(output, self.n_outputs)
         return self._explanation(self.coef[:, output], self._similarities(x))
 
-    def reduced(self, n: int) -> Expansion:
-        """A smaller model: only the n ≥ 1 support vectors with the largest coefficients are kept, unchanged."""
-        n = check_integer(n, "n", "reduced", at_least=1)
-        size = np.abs(self.coef).max(axis=1, initial=0.0)
-        keep = np.sort(np.argsort(-size, kind="stable")[:n])
-        return dataclasses.replace(self, support=self.support[keep], rows=self.rows[keep], coef=self.coef[keep])
+    def reduced(self, n: int | None = None, *, tol: float | None = None) -> ReducedExpansion:
+        """The nearest expansion over few of the support vectors, which `onkel.kernels.pursuit` chooses.
+
+        Parameters
+        ----------
+        n : ≥ 1, the largest number of support vectors. None (default): as many as `tol` needs.
+        tol : from 0 to 1, the largest relative error ‖f_c − g_c‖ / ‖f_c‖ of any output, in the norm of the kernel's
+            space; as few support vectors are taken as reach it. None (default): n of them. One of both must be given.
+
+        Cost: m² kernel values; then n·m kernel values, n²·m flops, and memory for n·m numbers.
+        """
+        if n is None and tol is None:
+            raise ParameterError(
+                "reduced: n or tol must be given, such as reduced(50) or reduced(tol=0.1); got neither."
+            )
+        n = None if n is None else check_integer(n, "n", "reduced", at_least=1)
+        tol = 0.0 if tol is None else check_number(tol, "tol", "reduced", at_least=0, at_most=1)
+        _refuse_kernel(self.kernel)
+        if not len(self.support):
+            return ReducedExpansion(
+                self.kernel, self.support, self.rows, self.coef, self.intercept, np.zeros(self.n_outputs)
+            )
+        found = pursue(self.kernel, self.support, np.ascontiguousarray(self.coef), n, tol)
+        support, rows = self.support[found.places], self.rows[found.places]
+        return ReducedExpansion(self.kernel, support, rows, found.coef, self.intercept, found.errors[-1])
 
     def state(self) -> State:
         """Kernel, support vectors and arrays, as a `State`."""
@@ -84,3 +106,49 @@ class Expansion(SupportModel):
         coef, intercept = state.array("coef"), state.array("intercept")
         check_arrays(state, coef=(coef, (len(support), intercept.size)), intercept=(intercept, (intercept.size,)))
         return cls(kernel, support, rows, coef, intercept)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReducedExpansion(Expansion):
+    """A kernel expansion over few support vectors, the nearest to a larger one: see `Expansion.reduced`.
+
+    Parameters
+    ----------
+    kernel, support, rows, coef, intercept : as of an `Expansion`; the support vectors are in the order in which they
+        were chosen, those that lower the error most first, and the intercept is that of the larger one.
+    rkhs_error : ‖f_c − g_c‖ / ‖f_c‖ of each output, shape (outputs,): the distance between the larger expansion f and
+        this one, g, both without intercepts, in the norm of the kernel's space (RKHS), relative to f.
+
+    Cost: m kernel values per row.
+    """
+
+    KIND: ClassVar[str] = "model/reduced"
+
+    rkhs_error: NDArray[np.float64]
+
+    def state(self) -> State:
+        """Kernel, support vectors and arrays, as a `State`."""
+        return self._state({"coef": self.coef, "intercept": self.intercept, "rkhs_error": self.rkhs_error})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The expansion that has this state."""
+        kernel, support, rows = cls._read(state)
+        coef, intercept, error = (state.array(name) for name in ("coef", "intercept", "rkhs_error"))
+        check_arrays(state, coef=(coef, (len(support), intercept.size)), intercept=(intercept, (intercept.size,)))
+        check_arrays(state, rkhs_error=(error, intercept.shape))
+        return cls(kernel, support, rows, coef, intercept, error)
+
+
+def _refuse_kernel(kernel: Kernel) -> None:
+    """Refuses kernels for which there is no nearest expansion, or none that can be computed."""
+    if kernel.takes == "gram":
+        raise KindError(
+            "reduced: the kernel values among the support vectors are needed, and a model with a precomputed kernel "
+            "does not hold them. Learn with a kernel that onkel can compute, such as RBF or Custom(fn)."
+        )
+    if kernel.is_psd is False:
+        raise GramError(
+            f"reduced: the kernel must be positive semi-definite, so that functions have distances; {kernel!r} is not. "
+            "Learn with a kernel whose is_psd is True, such as RBF."
+        )

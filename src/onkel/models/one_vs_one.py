@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onkel.errors import InputError
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
+from onkel.models.expansion import Expansion, ReducedExpansion
 from onkel.models.scorer import Contribution, SupportModel, check_arrays, check_output
 from onkel.models.state import State
 
@@ -85,12 +86,25 @@ class OneVsOne(SupportModel):
         output : the pair whose score is explained, as its position in (0, 1), (0, 2), …, (1, 2), …; a class is given by
             its position in `classes_`. 0 (default) is the pair of the first two classes.
         """
-        a, b = all_pairs(len(self.counts))[check_output(output, self.n_outputs)]
-        importance, ends = np.zeros(len(self.support)), np.cumsum(self.counts)
+        pair = all_pairs(len(self.counts))[check_output(output, self.n_outputs)]
+        return self._explanation(self._coef_of_pair(*pair), self._similarities(x))
+
+    def _coef_of_pair(self, a: int, b: int) -> NDArray[np.float64]:
+        """The coefficient of each support vector in the score of the classes a < b, shape (m,)."""
+        coef, ends = np.zeros(len(self.support)), np.cumsum(self.counts)
         for c, row in ((a, b - 1), (b, a)):
             of_c = slice(ends[c] - self.counts[c], ends[c])
-            importance[of_c] = self.coef[row, of_c]
-        return self._explanation(importance, self._similarities(x))
+            coef[of_c] = self.coef[row, of_c]
+        return coef
+
+    def expansion(self) -> Expansion:
+        """The same scores as an expansion with a column of coefficients for each pair, shape (m, pairs)."""
+        coef = np.column_stack([self._coef_of_pair(a, b) for a, b in all_pairs(len(self.counts))])
+        return Expansion(self.kernel, self.support, self.rows, coef, self.intercept)
+
+    def reduced(self, n: int | None = None, *, tol: float | None = None) -> ReducedExpansion:
+        """The nearest expansion over few support vectors, which all pairs share; see `Expansion.reduced`."""
+        return self.expansion().reduced(n, tol=tol)
 
     def state(self) -> State:
         """Kernel, support vectors and arrays, as a `State`."""

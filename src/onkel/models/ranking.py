@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.errors import InputError
+from onkel.errors import InputError, KindError
 from onkel.kernels.tiles import fill
 from onkel.models.expansion import Expansion
-from onkel.models.model import ScoreModel
+from onkel.models.model import NO_VOTES, ScoreModel
 from onkel.models.scorer import check_arrays
 from onkel.models.state import State
 
@@ -68,9 +68,9 @@ class ItemVote(Expansion):
                 before = sums[:, -1:]
         return np.bincount(best, self.used, minlength=n).astype(np.float64, copy=False)
 
-    def reduced(self, n: int) -> Expansion:
-        """A smaller model of the average of the guesses; it no longer votes."""
-        return Expansion(self.kernel, self.support, self.rows, self.coef, self.intercept).reduced(n)
+    def reduced(self, n: int | None = None, *, tol: float | None = None) -> NoReturn:
+        """Refused: a vote is not a single sum over support vectors."""
+        raise KindError(NO_VOTES)
 
     def state(self) -> State:
         """The average and the terms of all updates, as a `State`."""

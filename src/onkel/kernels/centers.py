@@ -1,0 +1,109 @@
+"""Centres: some rows with the pivoted Cholesky factor of their kernel matrix.
+
+The functions Σⱼ cⱼ k(sⱼ, ·) of r centres s₁, …, s_r span a space of at most r dimensions, and with K_SS = T Tᵀ, T lower
+triangular, the features
+
+    φ(x) = T⁻¹ k(S, x)            φ(x)·φ(z) ≈ k(x, z), with equality if x or z is a centre
+
+are coordinates in it with respect to an orthonormal basis: the projection of a function on this space is w·φ, and its
+squared length is ‖w‖². Ridge regression on φ is therefore an ordinary one, with the identity as its penalty. What of
+k(x, ·) lies outside of the space has the squared length k(x, x) − ‖φ(x)‖².
+
+Working with φ instead of the kernel values is what keeps the numbers safe: K_SS may be singular to the last digit, and
+its square, which the normal equations of the kernel values contain, all the more. A pivoted factorization takes the
+centre that is farthest from the span of those before it, and stops where only rounding errors are left, so that
+duplicates and centres that depend on others are left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from onkel.errors import GramError
+from onkel.kernels.kernel import Kernel
+from onkel.kernels.rows import Rows
+from onkel.kernels.tiles import fill, fill_below
+from onkel.kernels.vectors import VectorRows
+
+__all__ = ["Centers"]
+
+Floats = NDArray[np.float64]
+# Centres whose squared distance from the span of those before is below this, relative to the largest k(s, s), are left
+# out: they would add nothing but rounding errors, which T⁻¹ makes larger by the inverse root.
+TOL = 1e-12
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Centers:
+    """Rows S with the pivoted Cholesky factor T of their kernel matrix, K_SS = T Tᵀ.
+
+    Parameters
+    ----------
+    kernel : the kernel, positive semi-definite on the rows.
+    rows : the r centres that were kept, in the order in which the factorization took them.
+    places : their places among the rows that were given, shape (r,).
+    factor : T, lower triangular, shape (r, r).
+
+    Cost: r kernel values and r² multiply-adds for the features of a row.
+
+    >>> import numpy as np
+    >>> from onkel.kernels import RBF, prepare
+    >>> from onkel.kernels.centers import Centers
+    >>> kernel, X = RBF(gamma=1.0), np.array([[0.0], [1.0], [0.0], [3.0]])
+    >>> centers = Centers.of(kernel, prepare(kernel, X))      # the third row is the first once more
+    >>> len(centers), np.allclose(centers.features(centers.rows), centers.factor)
+    (3, True)
+    """
+
+    kernel: Kernel
+    rows: Rows
+    places: NDArray[np.int64]
+    factor: Floats
+
+    @classmethod
+    def of(cls, kernel: Kernel, rows: Rows, tol: float = TOL) -> Centers:
+        """The centres among the rows, without those that depend on the others.
+
+        A row is left out if its squared distance from the span of those taken before is at most `tol` times the
+        largest k(x, x). The kernel matrix is computed in float64, whatever the dtype of the rows.
+        """
+        wide = rows.wide() if isinstance(rows, VectorRows) else rows
+        K = np.empty((len(rows), len(rows)), order="F")
+        fill_below(kernel, wide, K)
+        largest = float(K.diagonal().max(initial=0.0))
+        if not np.isfinite(K.diagonal()).all() or largest <= 0:
+            raise GramError(
+                f"Centers: some k(x, x) of {kernel!r} must be positive; the largest is {largest:.3g}. All rows are 0 "
+                "in the space of features, or the kernel is not positive semi-definite."
+            )
+        T, pivots, rank, _ = dpstrf(K, tol=tol * largest, lower=1, overwrite_a=1)
+        places = pivots[:rank].astype(np.int64) - 1
+        factor = np.asfortranarray(np.tril(T[:rank, :rank]))
+        return cls(kernel, rows[places], places, factor)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def features(self, x: Rows) -> Floats:
+        """φ(x) = T⁻¹ k(S, x) of each row, shape (n, r), in Fortran order."""
+        values = np.empty((len(x), len(self)), order="C", dtype=x.dtype)
+        fill(self.kernel, x, self.rows, values)
+        return self.whiten(values.astype(np.float64, copy=False))
+
+    def whiten(self, values: Floats) -> Floats:
+        """φ of rows whose kernel values k(x, S) are given, shape (n, r), C-contiguous; they are overwritten."""
+        # values.T is Fortran-contiguous, so that LAPACK solves T φᵀ = k(S, x) in place
+        return np.asarray(solve_triangular(self.factor, values.T, lower=True, overwrite_b=True, check_finite=False).T)
+
+    def coefficients(self, w: Floats) -> Floats:
+        """The coefficients c = T⁻ᵀ w with which w·φ(x) = Σⱼ cⱼ k(sⱼ, x); w (r,) or (r, outputs)."""
+        return np.asarray(solve_triangular(self.factor, w, lower=True, trans="T", check_finite=False))
+
+    def outside(self, x: Rows, phi: Floats) -> Floats:
+        """k(x, x) − ‖φ(x)‖² of each row, at least 0: the squared length of what lies outside of the span."""
+        return np.asarray(np.maximum(self.kernel.diagonal(x) - np.einsum("ij,ij->i", phi, phi), 0.0))
