@@ -35,13 +35,19 @@ if TYPE_CHECKING:
     from onkel.estimators.perceptron import Perceptron as Perceptron
     from onkel.estimators.prank import PRank as PRank
     from onkel.estimators.ranking import RankingPerceptron as RankingPerceptron
+    from onkel.estimators.recursive_ridge import RecursiveKernelRidge as RecursiveKernelRidge
+    from onkel.estimators.ridge import KernelRidge as KernelRidge
+    from onkel.estimators.ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
+    from onkel.estimators.ridge_cv import KernelRidgeCV as KernelRidgeCV
     from onkel.estimators.sequence import SequencePerceptron as SequencePerceptron
     from onkel.estimators.svm import SVC as SVC
     from onkel.estimators.svm import SVR as SVR
     from onkel.estimators.svm import OneClassSVM as OneClassSVM
     from onkel.evaluate import progressive_validation as progressive_validation
     from onkel.features import EigenMap as EigenMap
+    from onkel.features import NystroemMap as NystroemMap
     from onkel.features import PolynomialMap as PolynomialMap
+    from onkel.features import RandomFourierMap as RandomFourierMap
 
 __version__ = "0.1.0.dev0"
 # `from onkel import *` must work on a plain install, and must not hide the package river.

@@ -38,9 +38,11 @@ BAD_X = {
 }
 BAD_Y = {
     "short y": (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
-    "2-D y": (lambda X, y: (X, np.c_[y, y]), "y should be a 1d array"),
     "nan y": (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.nan, y)), "Input y contains NaN"),
     "no y": (lambda X, y: (X, None), "requires y to be passed, but the target y is None"),
+}
+BAD_SHAPES = {
+    "2-D y": (lambda X, y: (X, np.c_[y, y]), "y should be a 1d array"),
 }
 BAD_LABELS = {
     "continuous y": (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type: continuous"),
@@ -237,6 +239,20 @@ BAD_NORMA = [
     ({"nu": "half"}, KindError, "nu must be a finite number; got 'half'"),
     ({"schedule": "linear"}, ParameterError, "schedule must be one of constant, sqrt; got 'linear'"),
 ]
+BAD_RIDGE = [
+    ({"alpha": -1.0}, ParameterError, "alpha must be a finite number >= 0; got -1.0"),
+    ({"alpha": "much"}, KindError, "alpha must be a finite number >= 0; got 'much'"),
+    ({"solver": "lu"}, ParameterError, "solver must be one of auto, cholesky, eigen, nystrom, cg; got 'lu'"),
+    ({"center_choice": "best"}, ParameterError, "center_choice must be one of uniform, leverage, kmeans; got 'best'"),
+    ({"n_centers": 0}, ParameterError, f"n_centers {WHOLE} 0"),
+    ({"n_centers": 61}, ParameterError, "n_centers must be at most the number of rows, 60; got 61. Use fewer, or"),
+    ({"n_centers": 2, "centers": [[0.0, 1.0]]}, ParameterError, "give n_centers, .*or centers themselves; not both"),
+    ({"centers": [[0.0, 1.0, 2.0]]}, ShapeError, "centers must have the 2 features of X; got 3"),
+    ({"max_iter": 0}, ParameterError, f"max_iter {WHOLE} 0"),
+    ({"tol": 0.0}, ParameterError, f"tol {ABOVE} 0"),
+    ({"fit_intercept": "yes"}, KindError, "fit_intercept must be True or False; got 'yes'"),
+    ({"keep_factor": True, "solver": "eigen"}, ParameterError, "keep_factor needs solver='cholesky' and one alpha"),
+]
 # What is special to a class; test_bad_input.py adds what several share, such as the kernel.
 BAD_PARAMETERS = {
     "KernelPerceptron": [
@@ -277,6 +293,34 @@ BAD_PARAMETERS = {
         ({"loss": "squared", "nu": 0.5}, ParameterError, "nu moves the epsilon .*got nu=0.5 .*Use nu=None"),
     ],
     "NormaOneClass": [*BAD_NORMA, ({"nu": None}, ParameterError, "nu must be between 0 and 1; got None")],
+    "KernelRidge": [
+        *BAD_RIDGE,
+        (
+            {"alpha": [1.0, 2.0]},
+            ShapeError,
+            r"or one for each of the 1 target\(s\), shape \(1,\); got float64 of shape",
+        ),
+    ],
+    "KernelRidgeClassifier": [
+        *BAD_RIDGE,
+        ({"class_weight": "even"}, ParameterError, "class_weight must be None, 'bal"),
+    ],
+    "KernelRidgeCV": [
+        ({"alphas": [1.0, -1.0]}, ParameterError, "alphas must be a finite number >= 0; got -1.0"),
+        ({"alphas": []}, KindError, r"alphas must be numbers >= 0 such as \[0.1, 1.0\]; got \[\]"),
+        ({"alphas": "many"}, KindError, "alphas must be numbers >= 0 such as .*; got 'many'"),
+        ({"scoring": 3}, KindError, "scoring must be None, a name or a function; got 3"),
+        ({"scoring": "r2", "gcv": True}, ParameterError, "gcv=True has a score of its own; leave scoring=None"),
+    ],
+    "RecursiveKernelRidge": [
+        ({"alpha": 0.0}, ParameterError, f"alpha {ABOVE} 0"),
+        ({"alpha": -1.0}, ParameterError, f"alpha {ABOVE} -1"),
+        ({"nu": -0.1}, ParameterError, f"nu must be a finite {LEAST} -0.1"),
+        ({"nu": 1.0}, ParameterError, "nu must be < 1, or no example would ever be added to the dictionary; got 1.0"),
+        ({"forgetting": 0.0}, ParameterError, "forgetting must be a finite number > 0 and <= 1; got 0.0"),
+        ({"forgetting": 1.01}, ParameterError, "forgetting must be a finite number > 0 and <= 1; got 1.01"),
+        ({"forgetting": "slowly"}, KindError, "forgetting must be a finite number > 0 and <= 1; got 'slowly'"),
+    ],
     "SVC": [
         ({"C": 0.0}, ParameterError, "C must be a number > 0; got 0.0"),
         (

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
-from sklearn.base import is_regressor
+from sklearn.base import MultiOutputMixin, is_regressor
 
 import onkel
 import onkel.learners
@@ -46,9 +46,11 @@ CLASSIFIERS = predictors("classify")
 REGRESSORS = predictors("regress")
 DETECTORS = predictors("detect")  # of novelty: they look at no target
 WITH_TARGETS = [*CLASSIFIERS, *REGRESSORS]
+ONE_TARGET = [cls for cls in WITH_TARGETS if not issubclass(cls, MultiOutputMixin)]
 ONLINE_CLASSIFIERS = predictors("classify", online=True)
 ONLINE_REGRESSORS = predictors("regress", online=True)
-SVMS = predictors(online=False)
+RIDGES = [cls for cls in predictors(online=False) if "Ridge" in cls.__name__]
+SVMS = [cls for cls in predictors(online=False) if cls not in RIDGES]
 WITH_KERNEL = [cls for cls in EVERY if has(cls, "kernel")]
 ONLINE_WITH_KERNEL = [cls for cls in ONLINE if has(cls, "kernel")]
 PERCEPTRONS = [KernelPerceptron, Perceptron]  # one keeps every mistake, one the last 100 000; the others 1000 updates

@@ -18,6 +18,7 @@ from contract.bad_calls import (
     BAD_NUMBERS,
     BAD_ONLINE_CALLS,
     BAD_PARAMETERS,
+    BAD_SHAPES,
     BAD_SOLVERS,
     BAD_SVM_CALLS,
     BAD_TARGETS,
@@ -27,6 +28,7 @@ from contract.bad_calls import (
 from contract.registered import (
     CLASSIFIERS,
     EVERY,
+    ONE_TARGET,
     ONLINE,
     ONLINE_CLASSIFIERS,
     ONLINE_REGRESSORS,
@@ -102,7 +104,13 @@ def named(tables):
 # ---------------------------------------------------------------- data
 
 BAD_DATA = named(
-    [(EVERY, BAD_X), (WITH_TARGETS, BAD_Y), (CLASSIFIERS, BAD_LABELS), (REGRESSORS, BAD_NUMBERS)],
+    [
+        (EVERY, BAD_X),
+        (WITH_TARGETS, BAD_Y),
+        (ONE_TARGET, BAD_SHAPES),
+        (CLASSIFIERS, BAD_LABELS),
+        (REGRESSORS, BAD_NUMBERS),
+    ],
 )
 
 

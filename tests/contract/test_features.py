@@ -15,10 +15,17 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError
-from onkel.features import EigenMap, PolynomialMap
+from onkel.features import EigenMap, NystroemMap, PolynomialMap, RandomFourierMap
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed
 
-MAPS = [PolynomialMap(), EigenMap(), EigenMap(Matern(nu=1.5) + 0.1 * Linear(), n_components=5)]
+MAPS = {
+    "polynomial": PolynomialMap(),
+    "eigen": EigenMap(),
+    "composed": EigenMap(Matern(nu=1.5) + 0.1 * Linear(), n_components=5),
+    "nystroem": NystroemMap(6, random_state=0),
+    "fourier": RandomFourierMap(4, random_state=0),
+}
+each_map = pytest.mark.parametrize("estimator", MAPS.values(), ids=MAPS.keys())
 
 
 def rings(n=80):
@@ -121,7 +128,7 @@ def test_cross_validation_cuts_rows_and_columns_of_a_precomputed_matrix():
 
 
 @pytest.mark.parametrize(("output", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
-@pytest.mark.parametrize("estimator", MAPS, ids=["polynomial", "eigen", "composed"])
+@each_map
 def test_set_output_gives_frames_with_the_names_of_the_features(estimator, output, frame):
     X, _ = rings(12)
     mapped = clone(estimator).set_output(transform=output)
@@ -168,7 +175,7 @@ def test_eigen_features_are_numbered():
     assert eigen.get_feature_names_out().tolist() == ["eigenmap0", "eigenmap1"]
 
 
-@pytest.mark.parametrize("estimator", MAPS, ids=["polynomial", "eigen", "composed"])
+@each_map
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_a_pickled_map_maps_alike(estimator, convert):
     X = convert(rings(12)[0])

@@ -173,12 +173,15 @@ def test_a_gram_matrix_may_be_overwritten(cls, dtype):
 @pytest.mark.parametrize("entry", [entry for entry in estimators() if entry.task == "transform"], ids=lambda e: e.name)
 def test_what_a_map_was_given_may_be_overwritten(entry, storage):
     cls = getattr(onkel, entry.name)
+    params: dict[str, object] = {}
+    if entry.name == "RandomFourierMap" and storage == "objects":
+        pytest.skip("objects have no frequencies")
     if has(cls, "kernel"):
         params = {"kernel": Custom(lengths, takes="objects", psd=True) if storage == "objects" else RBF(gamma=0.5)}
     elif storage in ("objects", "wide csr"):
         return
-    else:
-        params = {}
+    if has(cls, "random_state"):
+        params["random_state"] = 0
     X = DATA[storage](12)
     one, other = cls(**params), cls(**params)
     given = X.copy()

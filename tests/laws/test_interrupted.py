@@ -67,6 +67,9 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "Perceptron averaged": {"hypothesis": "averaged"},
     "Projectron": {"eta": 0.3},
     "Projectron budget": {"eta": 0.1, "budget": 8, "aggressive": True},
+    "RecursiveKernelRidge budget": {"budget": 8},
+    "RecursiveKernelRidge forgetting": {"nu": 0.3, "forgetting": 0.98},
+    "RecursiveKernelRidge unlimited": {"nu": 0.05},
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 TASKS = {learner: ONLINE[learner.split()[0]].task for learner in LEARNERS if learner.split()[0] in ONLINE}
@@ -357,10 +360,10 @@ class Epochs(Call):
     def compare(self, estimator: Any, rounds: int) -> None:
         """With the fit that was not stopped, and with a stream in which the rows come again and again."""
         found = estimator.mistakes_
-        latest = [ledger["round"].min(initial=rounds) if len(ledger) == 1000 else 0 for ledger in (found, self.never)]
-        both = [
-            ledger[(ledger["round"] >= max(latest)) & (ledger["round"] <= rounds)] for ledger in (found, self.never)
-        ]
+        # the rounds of which both ledgers have all updates; none, if the window of `never` begins later
+        both, late = (found, self.never), rounds + 1
+        latest = max(ledger["round"].min(initial=late) if len(ledger) == 1000 else 0 for ledger in both)
+        both = tuple(ledger[(ledger["round"] >= latest) & (ledger["round"] <= rounds)] for ledger in both)
         assert both[0].tolist() == both[1].tolist()
         assert found["round"].max(initial=0) <= rounds
         if hasattr(estimator, "support_") and isinstance(self.stream.X, np.ndarray):

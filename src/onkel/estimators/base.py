@@ -130,12 +130,15 @@ FITTED_ONLINE = (
     "_built_with",
 )
 FITTED_SVM = ("_high", "_sparse", "_on_objects")
+FITTED_RIDGE = ("_several", "_posterior", "_sums", "_solved_alpha")
 FITTED_SEQUENCE = ("_form", "_labels", "_fixed", "_cache")
 
 
 def _is_fitted_name(name: str) -> bool:
     """Whether an attribute is set by a fit: some private ones, and names that end in an underscore, like n_iter_."""
-    return name in FITTED_ONLINE + FITTED_SVM + FITTED_SEQUENCE or (name.endswith("_") and not name.startswith("_"))
+    return name in FITTED_ONLINE + FITTED_SVM + FITTED_RIDGE + FITTED_SEQUENCE or (
+        name.endswith("_") and not name.startswith("_")
+    )
 
 
 @contextlib.contextmanager

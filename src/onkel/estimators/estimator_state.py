@@ -72,6 +72,10 @@ def _encoded(value: Any, what: str) -> Setting:
         return value
     if isinstance(value, dict):
         return {"pairs": [[_encoded(key, what), _encoded(item, what)] for key, item in value.items()]}
+    if isinstance(value, (list, tuple)):
+        return {"tuple" if isinstance(value, tuple) else "list": [_encoded(item, what) for item in value]}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return {"array": value.tolist(), "dtype": value.dtype.str}
     if isinstance(value, np.random.RandomState):
         kind, key, position, has_gauss, gauss = value.get_state()
         return {"random": [kind, np.asarray(key).tolist(), position, has_gauss, gauss]}
@@ -87,6 +91,11 @@ def _decoded(value: Setting) -> Any:
         return value
     if "pairs" in value:
         return {key: _decoded(item) for key, item in value["pairs"]}  # type: ignore[union-attr, misc]
+    if "list" in value or "tuple" in value:
+        items: Any = value["list"] if "list" in value else value["tuple"]
+        return [_decoded(item) for item in items] if "list" in value else tuple(_decoded(item) for item in items)
+    if "array" in value:
+        return np.array(value["array"], dtype=np.dtype(value["dtype"]))  # type: ignore[arg-type]
     if "random" in value:
         numbers: Any = value["random"]
         kind, key, position, has_gauss, gauss = numbers

@@ -30,7 +30,7 @@ __all__ = ["Checked", "are_labels", "first_data", "more_data", "rows_to_predict"
 CSR = (sp.csr_array, sp.csr_matrix)
 FLOATS = [np.float64, np.float32]  # accepted as they are; other numbers become the first
 
-TargetKind = Literal["labels", "numbers", "none"]
+TargetKind = Literal["labels", "numbers", "several numbers", "none"]  # one target, or (n, targets)
 
 
 def takes_rows(kernel: Kernel | None) -> bool:
@@ -138,8 +138,10 @@ def _validated(
     options: dict[str, Any] = {"reset": reset, "accept_sparse": sparse, "dtype": FLOATS}
     if targets == "none":
         return validate_data(estimator, X, **options), None
-    X, y = validate_data(estimator, X, y, y_numeric=targets == "numbers", **options)
-    return X, check_numbers(y, type(estimator).__name__) if targets == "numbers" else y
+    if targets == "several numbers":
+        options["multi_output"] = True
+    X, y = validate_data(estimator, X, y, y_numeric=targets != "labels", **options)
+    return X, y if targets == "labels" else check_numbers(y, type(estimator).__name__)
 
 
 def targets_of_objects(estimator: BaseEstimator, y: Any, n: int, targets: TargetKind) -> NDArray | None:
@@ -147,8 +149,9 @@ def targets_of_objects(estimator: BaseEstimator, y: Any, n: int, targets: Target
     if targets == "none":
         return None
     name = type(estimator).__name__
-    found = check_numbers(y, name) if targets == "numbers" else np.asarray(y)
-    if found.shape != (n,):
+    found = np.asarray(y) if targets == "labels" else check_numbers(y, name)
+    several = targets == "several numbers" and found.ndim == 2 and len(found) == n and found.shape[1] > 0
+    if found.shape != (n,) and not several:
         raise ShapeError(f"{name}: y must give a label per object, shape ({n},); got {found.shape}.")
     return found
 

@@ -21,7 +21,7 @@ __all__ = ["SHARED", "shared_docs"]
 Documented = TypeVar("Documented")
 
 MARKER = re.compile(r"^( *)<(.+)>$", re.MULTILINE)
-DEFINITION = re.compile(r"^\w+ : ")
+DEFINITION = re.compile(r"^\w+(, \w+)* : ")
 
 
 def shared_docs(documented: Documented) -> Documented:
@@ -285,6 +285,88 @@ _SVM = {
         """,
 }
 
+# ---------------------------------------------------------------- kernel ridge regression
+
+_RIDGE = {
+    "kernel (ridge)": """
+        kernel : the kernel k(x, z): "linear" (default), "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2",
+            "histogram" or "precomputed"; or a function of two blocks of numeric rows that returns their kernel values;
+            or a Kernel of `onkel.kernels`, whose own parameters are then set by ``kernel__gamma`` and the like. With
+            "precomputed", X holds kernel values: (n, n) in `fit`, and a column per training row to predict.
+        """,
+    "gamma (ridge)": """
+        gamma : γ of "rbf", "laplacian", "chi2", "poly" and "sigmoid": a number > 0; None (default), 1 / d for d
+            features, and 1 for "chi2", as in scikit-learn; "scale", 1 / (d · var X); "auto", 1 / d; or "median",
+            1 / (median of ‖x − z‖²). If `kernel` is a Kernel object, leave gamma, degree and coef0 at their defaults.
+        """,
+    "solver (ridge)": """
+        solver : "cholesky": exact, one n × n matrix, for each alpha that is different; float32 rows are factored in
+            float32 and the solution is corrected in float64. "eigen": exact, three n × n matrices for all alphas; the
+            kernel need not be positive semi-definite. "nystrom": f is a sum over centres, one pass over the data. "cg":
+            the same f by conjugate gradients, for very many centres. "auto" (default): "nystrom" if centres are asked
+            for, if there are more than 20 000 rows or if memory does not suffice; else "eigen" for 20 alphas or more
+            and for an indefinite kernel, else "cholesky". `solver_reason_` tells why.
+        """,
+    "n_centers": """
+        n_centers : 1 to n, the number of centres of "nystrom" and "cg"; None (default): 1000, or n if that is less.
+        """,
+    "centers": """
+        centers : the centres themselves, in the form of X; for "precomputed", row indices. None (default): they are
+            chosen among the rows.
+        """,
+    "center_choice": """
+        center_choice : "uniform" (default): rows drawn alike; "leverage": rows drawn by approximate ridge leverage
+            scores, which finds rare kinds of rows; "kmeans": the means of clusters, for vectors only.
+        """,
+    "fit_intercept (ridge)": """
+        fit_intercept : False (default): b = 0, as in scikit-learn; True: b is learned, and not penalised.
+        """,
+    "keep_factor": """
+        keep_factor : True keeps the n × n factor of "cholesky" in float64, which ``predict(X, return_std=True)``
+            needs; False (default) does not.
+        """,
+    "max_iter (ridge)": """
+        max_iter : ≥ 1, default 100, the most iterations of "cg".
+        """,
+    "tol (ridge)": """
+        tol : > 0, default 1e-6, the relative residual at which "cg" stops.
+        """,
+    "verbose (ridge)": """
+        verbose : 0 (default) is silent; 1 draws a progress bar on stderr, with the solver and why it was chosen.
+        """,
+    "random_state (ridge)": """
+        random_state : None (default), an int or a RandomState: the seed of the choice of centres.
+        """,
+    "X_fit_": """
+        X_fit_, support_vectors_ : the m rows or centres that f is made of: all rows of X for an exact solver.
+        """,
+    "support_ (ridge)": """
+        support_ : shape (m,), their row indices in X, or in `centers`; −1 for means of clusters.
+        """,
+    "figures (ridge)": """
+        solver_, solver_reason_ : the solver that was taken, and why.
+        n_centers_ : m; centres that depend on others to rounding are left out.
+        jitter_ : what had to be added to alpha, because the matrix was not positive definite to rounding; 0 as a rule.
+        rcond_ : the estimated reciprocal condition number of the matrix of an exact solver; NaN for the others.
+        residual_ : the relative residual of the equations, the largest of all targets.
+        n_iter_ : the iterations of "cg"; for "cholesky", 1 and the corrections of a factor in float32; else 1.
+        """,
+    "model_ (ridge)": """
+        model_ : what has been learned, as a frozen model: ``model_.predict(X)`` and ``predict_one(x)`` predict,
+            ``model_.scores(X)`` gives the scores, shape (n, outputs), and ``model_.explain(x, output)`` lists the terms
+            of one score, the largest first.
+        """,
+    "y (targets)": """
+        y : shape (n,) or (n, targets), the target numbers.
+        """,
+    "stopped (ridge)": """
+        On Ctrl-C, "cg" keeps the solution so far, the other solvers change nothing, and KeyboardInterrupt is raised.
+        """,
+    "stopped (ridge chunk)": """
+        A call that is interrupted or refused changes nothing.
+        """,
+}
+
 # ---------------------------------------------------------------- methods
 
 _METHODS = {
@@ -348,5 +430,5 @@ _METHODS = {
 
 SHARED = {
     name: inspect.cleandoc(text)
-    for name, text in (_KERNEL | _ONLINE_PARAMETERS | _ONLINE_ATTRIBUTES | _SVM | _METHODS).items()
+    for name, text in (_KERNEL | _ONLINE_PARAMETERS | _ONLINE_ATTRIBUTES | _SVM | _RIDGE | _METHODS).items()
 }

@@ -14,10 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer
 from onkel.errors import GramError, KindError, ValuesError
 from onkel.estimators.base import set_params, undo_on_error
+from onkel.features.map_state import from_map_state, map_state
 from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare
-from onkel.kernels.rows import ObjectRows, Rows
+from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.models.rows_state import rows_from_state, rows_state
+from onkel.models.state import State
 
 __all__ = ["EigenMap"]
 
@@ -159,6 +162,26 @@ class EigenMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             sparse = False if kernel.takes == "gram" else "csr"
             X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=FLOATS, copy=reset)
         return prepare(kernel, X, itself=reset)
+
+    def state(self) -> State:
+        """The parameters and, if the map was fitted, the kernel, the training rows and the coefficients."""
+        fitted = None
+        if hasattr(self, "dual_coef_"):
+            arrays = {"eigenvalues": self.eigenvalues_.copy(), "dual_coef": self.dual_coef_.copy()}
+            is_gram = self.kernel_.takes == "gram"
+            rows = GramRows(None, self.X_fit_, None) if is_gram else prepare(self.kernel_, self.X_fit_)
+            fitted = State("map/eigen", 1, {"kernel": self.kernel_}, arrays).with_part("rows", rows_state(rows))
+        return map_state(self, self.get_params(deep=False), fitted)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The map that has this state; it maps alike, to the bit."""
+        made, fitted = from_map_state(cls, state)
+        if fitted is not None:
+            made.kernel_, made.X_fit_ = fitted.kernel(), _support(rows_from_state(fitted.part("rows")))
+            made.eigenvalues_, made.dual_coef_ = fitted.array("eigenvalues").copy(), fitted.array("dual_coef").copy()
+            made._n_features_out = len(made.eigenvalues_)
+        return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -30,6 +30,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer, check_number
 from onkel.errors import ParameterError, ShapeError
 from onkel.estimators.base import undo_on_error
+from onkel.features.map_state import from_map_state, map_state
+from onkel.models.state import State
 
 __all__ = ["PolynomialMap"]
 
@@ -207,6 +209,23 @@ class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = _names_in(self, input_features)
         monomials = combinations_with_replacement(range(-self._has_one, len(names)), self._degree)  # −1 is the 1
         return np.array([_monomial_name(factors, names) for factors in monomials], dtype=object)
+
+    def state(self) -> State:
+        """The parameters and, if the map was fitted, its degree and coefficients, as a `State`."""
+        fitted = None
+        if hasattr(self, "coefficients_"):
+            settings = {"degree": self._degree, "has_one": self._has_one}
+            fitted = State("map/polynomial", 1, settings, {"coefficients": self.coefficients_.copy()})
+        return map_state(self, self.get_params(deep=False), fitted)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The map that has this state; it maps alike, to the bit."""
+        made, fitted = from_map_state(cls, state)
+        if fitted is not None:
+            made._degree, made._has_one = fitted.setting("degree", int), fitted.setting("has_one", bool)
+            made.coefficients_ = fitted.array("coefficients").copy()
+        return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
     GramDisplay        a Gram matrix as a picture
     SpectrumDisplay    the eigenvalues of a Gram matrix
     MistakesDisplay    mistakes against rounds, with the bound of a theorem
+    AlphaPathDisplay   the score of each alpha of a ridge regression
     ProgressDisplay    the error and the number of support vectors along a stream
 
 A Display holds the data of a plot. Class methods such as ``from_gram`` make one and draw it at once; a Display that was
@@ -11,8 +12,9 @@ available in attributes such as `ax_` and `figure_`, so that you can change them
 something is drawn: ``pip install "onkel[plot]"``.
 """
 
+from onkel.plot.alphas import AlphaPathDisplay
 from onkel.plot.gram import GramDisplay, SpectrumDisplay
 from onkel.plot.mistakes import MistakesDisplay
 from onkel.plot.progress import ProgressDisplay
 
-__all__ = ["GramDisplay", "MistakesDisplay", "ProgressDisplay", "SpectrumDisplay"]
+__all__ = ["AlphaPathDisplay", "GramDisplay", "MistakesDisplay", "ProgressDisplay", "SpectrumDisplay"]

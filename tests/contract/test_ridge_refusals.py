@@ -1,0 +1,115 @@
+"""What kernel ridge regression refuses instead of answering wrongly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from onkel import KernelRidge, KernelRidgeClassifier, KernelRidgeCV, RecursiveKernelRidge
+from onkel.errors import GramError, ParameterError, ValuesError
+from onkel.kernels import RBF, Custom, Sigmoid
+from onkel.learners import available_memory
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 3))
+y = X[:, 0]
+
+
+@pytest.mark.parametrize("solver", ["nystrom", "cg", "auto"])
+@pytest.mark.parametrize("known", [True, False])
+def test_centres_need_a_kernel_that_is_positive_semi_definite(solver, known):
+    sigmoid = Sigmoid(gamma=1.0, coef0=-1.0)
+    kernel = sigmoid if known else Custom(lambda a, b: sigmoid(a, b))
+    reg = KernelRidge(alpha=0.1, kernel=kernel, solver=solver, n_centers=30, random_state=0)
+    with pytest.raises(GramError, match="solver='eigen'"):
+        reg.fit(X, y)
+    assert np.abs(KernelRidge(alpha=0.1, kernel=kernel, solver="eigen").fit(X, y).predict(X) - y).max() < 0.2
+
+
+def chunked(**params):
+    reg = KernelRidge(solver="nystrom", n_centers=10, random_state=0, **{"kernel": "rbf", "gamma": 1.0} | params)
+    return reg.partial_fit(X[:20], y[:20])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kernel": "laplacian"}, {"gamma": 9.0}, {"kernel": RBF(gamma=2.0), "gamma": None}, {"fit_intercept": True}],
+)
+def test_a_kernel_or_an_intercept_cannot_change_between_chunks(change):
+    reg = chunked()
+    before = reg.predict(X)
+    reg.set_params(**change)
+    with pytest.raises(ParameterError, match="Start anew with fit"):
+        reg.partial_fit(X[20:], y[20:])
+    with pytest.raises(ParameterError, match="Start anew with fit"):
+        reg.refit_alpha()
+    assert (reg.predict(X) == before).all()
+
+
+def test_a_gamma_that_depends_on_the_data_stays_that_of_the_first_chunk():
+    reg = chunked(gamma="scale").partial_fit(X[20:], y[20:])
+    assert reg.kernel_ == RBF(gamma=reg.gamma_)
+
+
+@pytest.mark.parametrize("cls", [KernelRidge, KernelRidgeClassifier])
+def test_chunks_cannot_go_on_from_an_exact_fit(cls):
+    target = (y > 0).astype(int)
+    reg = cls(kernel="rbf").fit(X, target)
+    with pytest.raises(ParameterError, match="cannot go on from a fit with solver 'cholesky'"):
+        reg.set_params(solver="nystrom").partial_fit(X, target)
+
+
+@pytest.mark.parametrize("choice", ["uniform", "leverage", "kmeans"])
+def test_rows_of_weight_0_are_no_centres(choice):
+    weights = np.repeat([1.0, 0.0], 20)
+    options = {"kernel": "rbf", "solver": "nystrom", "n_centers": 10, "center_choice": choice, "random_state": 0}
+    reg = KernelRidge(**options).fit(X, y, weights)
+    alone = KernelRidge(**options).fit(X[:20], y[:20])
+    assert (reg.support_ < 20).all()
+    np.testing.assert_allclose(reg.predict(X), alone.predict(X), rtol=1e-9)
+    with pytest.raises(ParameterError, match="rows with a weight, 20; got 30"):
+        KernelRidge(**options | {"n_centers": 30}).fit(X, y, weights)
+
+
+@pytest.mark.parametrize("solver", ["nystrom", "cg"])
+def test_a_solution_that_overflows_is_refused(solver):
+    reg = KernelRidge(kernel="rbf", solver=solver, n_centers=5, random_state=0)
+    with np.errstate(all="ignore"), pytest.raises(ValuesError, match="overflowed"):
+        reg.fit(X, y, np.full(40, 1e308))
+    assert not hasattr(reg, "_scorer")
+
+
+def test_a_row_whose_kernel_values_overflow_is_refused_and_nothing_is_lost():
+    reg = RecursiveKernelRidge(kernel="poly", gamma=1.0)
+    for x in ([1.0], [2.0]):
+        reg.learn_one(x, 1.0)
+    before = reg.predict([[1.0]])
+    for learn in (lambda: reg.learn_one([1e110], 1.0), lambda: reg.partial_fit([[1.5], [1e110]], [1.0, 1.0])):
+        with np.errstate(all="ignore"), pytest.raises(ValuesError, match="finite"):
+            learn()
+        assert reg.predict([[1.0]]) == before
+    assert np.isfinite(reg.learn_one([3.0], 1.0).predict([[1.0]])).all()
+
+
+@pytest.mark.parametrize("text", ["", "MemTotal: 5 kB\n", "MemAvailable:\n", "nonsense\n"])
+def test_a_system_that_does_not_tell_its_memory_is_no_error(text, tmp_path, monkeypatch):
+    (tmp_path / "meminfo").write_text(text)
+    monkeypatch.setattr(available_memory, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(available_memory, "CGROUP", tmp_path)
+    found = available_memory.available_bytes()
+    assert found is None or found > 0
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_conjugate_gradients_take_targets_of_any_size(size):
+    reg = KernelRidge(alpha=0.1, kernel="rbf", solver="cg", n_centers=20, random_state=0)
+    expected = reg.fit(X, y).predict(X)
+    np.testing.assert_allclose(reg.fit(X, y * size).predict(X) / size, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("make", [lambda a: KernelRidge(1.0, solver="eigen", **a), lambda a: KernelRidgeCV([1.0], **a)])
+def test_a_solution_that_rounding_spoils_is_reported(make):
+    rows = rng.uniform(size=(200, 4)) * 3000
+    with pytest.warns(ConvergenceWarning, match="relative residual of .* Use a larger alpha"):
+        make({"kernel": "poly", "gamma": 1.0}).fit(rows, rows[:, 0])
