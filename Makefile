@@ -60,6 +60,7 @@ bench: $(VENV)/installed  ## measures onkel beside its peers; prints a table, wr
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/dicts.py
 	$(BIN)/python benchmarks/sequences.py
+	$(BIN)/python benchmarks/ridge.py
 	$(BIN)/python benchmarks/svm.py
 
 format: $(VENV)/installed  ## formats the code
