@@ -10,6 +10,8 @@ from contract.registered import learner_of
 
 import onkel
 from onkel import registry
+from onkel.kernels import RBF, prepare
+from onkel.learners import learner as contract
 from onkel.learners.learner import Learner
 
 METHODS = [name for name, value in vars(Learner).items() if inspect.isfunction(value) and not name.startswith("_")]
@@ -46,3 +48,17 @@ def test_every_learner_names_its_arguments_as_the_contract_does(name, method):
     given = list(inspect.signature(getattr(learner_named(name), method)).parameters.values())
     assert [parameter.name for parameter in given][: len(promised)] == promised
     assert all(parameter.default is not inspect.Parameter.empty for parameter in given[len(promised) :])
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_no_learner_reads_the_kernel_values_of_a_chunk_above_the_diagonal(name, monkeypatch):
+    right = learner_named(name)
+    fill_below = contract.fill_below
+
+    def with_nan_above(kernel, x, out):
+        fill_below(kernel, x, out)
+        out[np.triu_indices(len(out), 1)] = np.nan
+
+    monkeypatch.setattr(contract, "fill_below", with_nan_above)
+    poisoned, X = learner_named(name), prepare(RBF(), np.random.default_rng(1).random((9, 3)))
+    np.testing.assert_array_equal(poisoned.scores(X), right.scores(X))

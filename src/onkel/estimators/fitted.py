@@ -145,6 +145,22 @@ def _with_columns(scorer: Scorer, places: NDArray[np.int64]) -> Scorer:
     return dataclasses.replace(scorer, support=scorer.support.with_columns(places))
 
 
+class FeatureAttribute:
+    """The number or the names of the features of sparse dicts, which come and go: an attribute derived from the model.
+
+    Of other data they are fixed, and stored in the estimator under the same name, where Python looks first.
+    """
+
+    def __set_name__(self, owner: type[OnlineEstimator], name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: OnlineEstimator | None, owner: type[OnlineEstimator]) -> Any:
+        if estimator is None or not isinstance(estimator.__dict__.get("_columns"), Vocabulary):
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        columns = model(estimator).columns
+        return columns.n_features if self.name == "n_features_in_" else columns.names_array()
+
+
 # ---------------------------------------------------------------- support vectors and coefficients
 
 

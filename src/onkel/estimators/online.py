@@ -35,7 +35,7 @@ from onkel.estimators.parameters import BuiltWith
 from onkel.estimators.progress import progress_bar
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, Targets, check_labels, class_weights
-from onkel.estimators.vocabulary import SHOWN, Vocabulary, learn_one_dict
+from onkel.estimators.vocabulary import Vocabulary, learn_one_dict
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.learners.epochs import Epochs, StreamedEpochs, run_epochs
@@ -415,16 +415,10 @@ class OnlineEstimator(Estimator):
     n_rounds_, n_mistakes_ = property(fitted.n_rounds), property(fitted.n_mistakes)
     n_updates_, mistakes_ = property(fitted.n_updates), property(fitted.mistakes)
     certificate_ = property(fitted.certificate)
+    n_features_in_, feature_names_in_ = fitted.FeatureAttribute(), fitted.FeatureAttribute()
 
     snapshot, resume = estimator_state.snapshot, estimator_state.resume
     state = estimator_state.online_state
-
-    def __getattr__(self, name: str) -> Any:
-        """The number and names of the features of sparse dicts, which change; other attributes do not exist."""
-        if name in SHOWN and isinstance(self.__dict__.get("_columns"), Vocabulary):
-            columns = fitted.model(self).columns
-            return columns.n_features if name == "n_features_in_" else columns.names_array()
-        return object.__getattribute__(self, name)  # raises its own AttributeError
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle or a copy holds: the learner at one moment, also if another thread is learning."""

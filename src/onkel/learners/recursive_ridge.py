@@ -261,7 +261,7 @@ class RecursiveRidgeLearner:
         """
         x, estimate, b = rows.wide(), self.estimate.working_copy(), len(rows)
         K, K_chunk, squares = self._kernel_values(x)
-        if not (np.isfinite(K).all() and np.isfinite(K_chunk).all() and np.isfinite(squares).all()):
+        if not (all(np.isfinite(values).all() for values in (K, np.tril(K_chunk), squares))):
             raise ValuesError(
                 f"{self.kernel!r} must give finite values; got NaN or infinity. Scale the rows, or use a smaller gamma "
                 "or degree."
@@ -283,7 +283,10 @@ class RecursiveRidgeLearner:
         return scores
 
     def _kernel_values(self, x: Rows) -> tuple[Floats, Floats, Floats]:
-        """k(x, S), k(x, x) below the diagonal, and the k(xᵢ, xᵢ); the last two are not needed if the budget is full."""
+        """k(x, S), k(x, x) on and below the diagonal (undefined above it), and the k(xᵢ, xᵢ).
+
+        The last two are not needed if the budget is full.
+        """
         b, start = len(x), 0
         K = np.empty((b, len(self.dictionary)))
         for block in self.dictionary.blocks:
