@@ -19,6 +19,7 @@ from contract.registered import (
     each,
     each_online,
     each_with_kernel,
+    exact,
     new,
     part,
     rings,
@@ -186,8 +187,8 @@ GRAM_ADVICE = r"a precomputed Gram matrix cannot grow.*Use fit without warm_star
 def test_a_precomputed_matrix_is_learned_from_as_the_kernel_is(cls):
     X, y = data(cls)
     kernel, fresh = RBF(gamma=0.5), X + 0.1
-    machine = new(cls, kernel="precomputed").fit(kernel(X), y)
-    expected = new(cls, kernel=kernel).fit(X, y)
+    machine = new(cls, kernel="precomputed", **exact(cls)).fit(kernel(X), y)
+    expected = new(cls, kernel=kernel, **exact(cls)).fit(X, y)
     np.testing.assert_array_equal(machine.support_, expected.support_)
     np.testing.assert_allclose(scores(machine, kernel(fresh, X)), scores(expected, fresh), rtol=1e-9, atol=1e-9)
     if cls in ONLINE:
