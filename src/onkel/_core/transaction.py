@@ -71,4 +71,4 @@ def restore(target: object, attributes: dict[str, Any]) -> None:
 
 def assign(target: object, **attributes: Any) -> None:
     """Sets attributes of one object, all at once: the light form of a transaction."""
-    vars(target).update(attributes)
+    target.__dict__.update(attributes)

@@ -61,7 +61,7 @@ def one_row(x: Any, kernel: Kernel, columns: Columns | Vocabulary, name: str) ->
         if np.isfinite(np.asarray(x, dtype=np.float64)).all():
             return _checked_row(x, kernel, columns, name)  # says what float32 cannot hold
         raise ValuesError(f"{name}: x must be finite; got NaN or infinity.")
-    if row.dtype == np.float32 and getattr(x, "dtype", None) != row.dtype and not row.any() and np.any(x):
+    if getattr(x, "dtype", None) is not row.dtype and row.dtype == np.float32 and not row.any() and np.any(x):
         return _checked_row(x, kernel, columns, name)  # too small for float32: says so
     rows = VectorRows(row)
     rows._kept["is sparse"] = False

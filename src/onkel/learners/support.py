@@ -146,10 +146,11 @@ class Support:
         start, one = 0, len(x) == 1
         for block in self.blocks:
             end = start + len(block)
+            part = coef if len(block) == len(coef) else coef[start:end]
             if one:  # small enough to need no tiles
-                kernel.add_scores(x, block, coef[start:end], out)
+                kernel.add_scores(x, block, part, out)
             else:
-                add_scores(kernel, x, block, coef[start:end], out)
+                add_scores(kernel, x, block, part, out)
             start = end
 
     def copy(self) -> Support:
