@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from onkel import kernels
 from onkel.checks import check_integer
@@ -98,11 +98,38 @@ class State:
             raise InputError(f"{self._name}: {name!r} must be a kernel; got {value!r}. Read JSON by from_json.")
         return value
 
-    def array(self, name: str) -> NDArray:
-        """The array of this name; read-only."""
+    def array(
+        self,
+        name: str,
+        dtype: DTypeLike | tuple[DTypeLike, ...] | None = None,
+        shape: tuple[int | None, ...] | None = None,
+        *,
+        finite: bool = True,
+    ) -> NDArray:
+        """The array of this name; read-only.
+
+        A state may come from a file that somebody else wrote, and the compiled core relies on what it is given. So a
+        class says here what it needs, and anything else is refused.
+
+        Parameters
+        ----------
+        dtype : the dtype that the array must have, or a tuple of those that it may have; None (default): any.
+        shape : the shape that it must have; None in the place of a length, or of the whole shape: any.
+        finite : whether floats of a given dtype must be finite; True by default.
+        """
         if name not in self.arrays:
             raise InputError(f"{self._name} must have the array {name!r}; it has {_listed(self.arrays)}.")
-        return self.arrays[name]
+        array = self.arrays[name]
+        dtypes = () if dtype is None else tuple(map(np.dtype, dtype if isinstance(dtype, tuple) else (dtype,)))
+        if dtypes and array.dtype not in dtypes:
+            wanted = " or ".join(map(str, dtypes))
+            raise InputError(f"{self._name}: the array {name!r} must be of {wanted}; got {array.dtype}.")
+        if shape is not None and not _fits(array.shape, shape):
+            wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
+            raise InputError(f"{self._name}: the array {name!r} must have shape {wanted}; got {array.shape}.")
+        if dtypes and finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InputError(f"{self._name}: the array {name!r} must be finite; got NaN or infinity.")
+        return array
 
     def expect(self, kind: str, version: int) -> None:
         """Refuses a state of another kind, or of a newer version than `version`."""
@@ -238,6 +265,10 @@ def _same_object(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return _same_array(a, b)
     return bool(a == b) or bool(a != a and b != b)  # NaN equals NaN
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(wanted) and all(n is None or n == m for n, m in zip(wanted, shape, strict=True))
 
 
 def _listed(names: Mapping[str, object]) -> str:
