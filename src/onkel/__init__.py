@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from onkel.features import NystroemMap as NystroemMap
     from onkel.features import PolynomialMap as PolynomialMap
     from onkel.features import RandomFourierMap as RandomFourierMap
+    from onkel.files import inspect as inspect
+    from onkel.files import load as load
+    from onkel.files import save as save
 
 __version__ = "0.1.0.dev0"
 # `from onkel import *` must work on a plain install, and must not hide the package river.

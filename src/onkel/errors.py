@@ -5,7 +5,8 @@
     │   ├── ShapeError               wrong number of dimensions, rows or columns
     │   ├── ValuesError              NaN, infinity, or values outside a kernel's domain
     │   ├── ParameterError           a parameter outside its range
-    │   └── GramError                a matrix that is not a valid Gram matrix; carries `witness`
+    │   ├── GramError                a matrix that is not a valid Gram matrix; carries `witness`
+    │   └── FileFormatError          a file that cannot be read as what it should be; carries `path` and `reason`
     └── KindError (TypeError)        the wrong kind of object or dtype
 
 Every message says what was expected, what was given, and what to do.
@@ -21,7 +22,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GramError", "InputError", "KindError", "OnkelError", "ParameterError", "ShapeError", "ValuesError"]
+__all__ = [
+    "FileFormatError",
+    "GramError",
+    "InputError",
+    "KindError",
+    "OnkelError",
+    "ParameterError",
+    "ShapeError",
+    "ValuesError",
+]
 
 
 class OnkelError(Exception):
@@ -53,6 +63,20 @@ class GramError(InputError):
     def __init__(self, message: str, witness: NDArray | None = None) -> None:
         super().__init__(message)
         self.witness = witness
+
+
+class FileFormatError(InputError):
+    """A file that cannot be read as a model: not an onkel file, damaged, or written by a newer onkel.
+
+    `path` is the file, `reason` what is wrong with it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        super().__init__(path, reason)
+        self.path, self.reason = os.fspath(path), reason
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be loaded: {self.reason}."
 
 
 class KindError(OnkelError, TypeError):

@@ -49,9 +49,12 @@ PUBLIC = [
     "features",
     "game",
     "gram",
+    "inspect",
     "kernels",
+    "load",
     "plot",
     "progressive_validation",
+    "save",
 ]
 
 

@@ -1,0 +1,240 @@
+"""The bytes of a file: a safetensors container, written atomically and read with limits.
+
+    8 bytes     length of the header, a little-endian whole number
+    header      JSON: {"__metadata__": {"onkel": document}, name: {"dtype", "shape", "data_offsets"}, …}, padded with
+                spaces so that the data starts at a multiple of 64
+    data        the arrays one after another, without gaps; wider dtypes first, so that every array is aligned
+
+The safetensors library reads these files. We write and read them ourselves, because it writes strided arrays silently
+wrong, takes duplicate keys, and copies what it reads.
+
+The document has two checksums: of the data, and of the header. A file that was cut off or whose bits have changed is
+refused. A checksum is no signature: whoever writes a file can compute it, so the contents are checked as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import mmap
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onkel.errors import FileFormatError, InputError, KindError
+from onkel.files.document import canonical, parse
+
+__all__ = ["Contents", "read", "read_header", "write"]
+
+DTYPES = {
+    np.dtype(name).newbyteorder("<"): code
+    for code, name in {
+        "F64": "f8", "I64": "i8", "U64": "u8", "F32": "f4", "I32": "i4", "U32": "u4",
+        "F16": "f2", "I16": "i2", "U16": "u2", "I8": "i1", "U8": "u1", "BOOL": "?",
+    }.items()
+}  # fmt: skip
+CODES = {code: dtype for dtype, code in DTYPES.items()}
+KEY, METADATA = "onkel", "__metadata__"
+LENGTH = 8  # bytes of the length of the header
+ALIGNMENT = 64
+MAX_HEADER = 64 * 2**20
+MAX_TENSORS = 100_000
+MAX_DIMENSIONS = 32
+
+
+class Contents(NamedTuple):
+    """What a file holds: the document, the dtype and shape of each array, and the size of the file in bytes."""
+
+    document: dict[str, Any]
+    tensors: dict[str, tuple[np.dtype, tuple[int, ...]]]
+    size: int
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
+    """Writes a file, at once: whatever happens, the path names the whole old file or the whole new one."""
+    plain = {name: _plain(name, array) for name, array in arrays.items()}
+    ordered = sorted(plain.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
+    table, end, data_hash = {}, 0, hashlib.sha256()
+    for name, array in ordered:
+        start, end = end, end + array.nbytes
+        table[name] = {"dtype": DTYPES[array.dtype], "shape": list(array.shape), "data_offsets": [start, end]}
+        data_hash.update(_bytes(array))
+    signed = {**document, "data_sha256": data_hash.hexdigest()}
+    signed["header_sha256"] = _header_hash(signed, table)
+    header = canonical({METADATA: {KEY: canonical(signed)}, **table}).encode()
+    header += b" " * (-(LENGTH + len(header)) % ALIGNMENT)
+    if len(header) > MAX_HEADER or len(table) > MAX_TENSORS:
+        raise InputError(
+            f"save: the settings must fit into {MAX_HEADER} bytes and {MAX_TENSORS} arrays; got {len(header)} bytes "
+            f"and {len(table)} arrays."
+        )
+    with _replacing(path) as file:
+        file.write(len(header).to_bytes(LENGTH, "little"))
+        file.write(header)
+        for _, array in ordered:
+            file.write(_bytes(array))
+
+
+def _plain(name: str, array: NDArray) -> NDArray:
+    """The array with contiguous values in little-endian order."""
+    plain = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+    if plain.dtype not in DTYPES:
+        raise KindError(f"save: the array {name!r} must hold plain numbers; got {array.dtype}.")
+    return plain
+
+
+def _bytes(array: NDArray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _header_hash(document: Mapping[str, Any], table: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical([document, table]).encode()).hexdigest()
+
+
+@contextmanager
+def _replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A new file in the folder of `path` that takes its place once it is whole and on the disk."""
+    target = os.path.realpath(os.fspath(path))  # the file behind a link, not the link
+    mode = _mode_of(target)
+    folder, name = os.path.split(target)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _mode_of(target: str) -> int:
+    """The permissions of the file that is replaced, or those of a new file."""
+    try:
+        found = os.stat(target).st_mode
+    except FileNotFoundError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
+    if not stat.S_ISREG(found):
+        raise InputError(f"save: path must name a file; {target} is none, but a folder or a device.")
+    return stat.S_IMODE(found)
+
+
+def _sync_folder(folder: str) -> None:
+    """Puts the new name on the disk; some file systems cannot, and have none to put."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_header(path: str | os.PathLike[str]) -> Contents:
+    """What the header says, checked; the arrays are not read."""
+    with open(path, "rb") as file:
+        document, table, size, _ = _header(file, path)
+    return Contents(document, {name: (entry.dtype, entry.shape) for name, entry in table.items()}, size)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """The document and the arrays of a file. The arrays are read-only views of the mapped file."""
+    with open(path, "rb") as file:
+        document, table, size, start = _header(file, path)
+        data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))[start:]
+    if hashlib.sha256(data).hexdigest() != document["data_sha256"]:
+        raise FileFormatError(path, "its arrays do not have the checksum that it names: it was damaged or changed")
+    return document, {name: _view(data, entry) for name, entry in table.items()}
+
+
+class _Tensor(NamedTuple):
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def _header(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, _Tensor], int, int]:
+    """The document, the arrays, the size of the file and where its data starts."""
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        raise FileFormatError(path, "it is not a file, but a pipe or a device")
+    size = status.st_size
+    length = int.from_bytes(file.read(LENGTH), "little")
+    if size < LENGTH or length > min(size - LENGTH, MAX_HEADER):
+        raise FileFormatError(path, "it is not an onkel file, or it was cut off")
+    header = parse(file.read(length), path)
+    metadata = header.pop(METADATA, None) if isinstance(header, dict) else None
+    if not isinstance(metadata, dict) or set(metadata) != {KEY} or not isinstance(metadata[KEY], str):
+        raise FileFormatError(path, f'it is not an onkel file: the metadata has no key "{KEY}", or others')
+    document = parse(metadata[KEY].encode(), path)
+    table = _table(header, size - LENGTH - length, path)
+    if not isinstance(document, dict):
+        raise FileFormatError(path, "its document must be a JSON object")
+    expected = document.get("header_sha256")
+    unsigned = {key: value for key, value in document.items() if key != "header_sha256"}
+    if not isinstance(document.get("data_sha256"), str) or expected != _header_hash(unsigned, header):
+        raise FileFormatError(path, "its header does not have the checksum that it names: it was damaged or changed")
+    return document, table, size, LENGTH + length
+
+
+def _table(header: Mapping[str, Any], n_bytes: int, path: str | os.PathLike[str]) -> dict[str, _Tensor]:
+    """The arrays that a header lists. They must cover all the data, one after another, without gaps."""
+    if len(header) > MAX_TENSORS:
+        raise FileFormatError(path, f"it must have at most {MAX_TENSORS} arrays; it has {len(header)}")
+    table = {name: _tensor(name, entry, path) for name, entry in header.items()}
+    end = 0
+    for tensor in sorted(table.values(), key=lambda tensor: (tensor.start, tensor.end)):
+        if tensor.start != end:
+            raise FileFormatError(path, "its arrays must follow one another without gaps and overlaps")
+        end = tensor.end
+    if end != n_bytes:
+        raise FileFormatError(
+            path, f"its arrays must have {end} bytes; there are {n_bytes}: it was cut off or extended"
+        )
+    return table
+
+
+def _tensor(name: str, entry: Any, path: str | os.PathLike[str]) -> _Tensor:
+    keys = ("dtype", "shape", "data_offsets")
+    if not isinstance(entry, dict) or set(entry) != set(keys):
+        raise FileFormatError(path, f"the array {name!r} must have dtype, shape and data_offsets")
+    code, shape, offsets = (entry[key] for key in keys)
+    if not isinstance(code, str) or code not in CODES:
+        raise FileFormatError(path, f"the array {name!r} must have one of the dtypes {', '.join(CODES)}")
+    if not _whole_numbers(shape) or len(shape) > MAX_DIMENSIONS or not _whole_numbers(offsets) or len(offsets) != 2:
+        raise FileFormatError(path, f"the array {name!r} must have a shape and two offsets of whole numbers >= 0")
+    if offsets[1] - offsets[0] != math.prod(shape) * CODES[code].itemsize:
+        raise FileFormatError(path, f"the array {name!r} must have as many bytes as its shape and dtype need")
+    return _Tensor(CODES[code], tuple(shape), *offsets)
+
+
+def _whole_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(number) is int and 0 <= number < 2**62 for number in value)
+
+
+def _view(data: memoryview, tensor: _Tensor) -> NDArray:
+    """The array over the mapped bytes; a copy if they are not aligned."""
+    array = np.frombuffer(data[tensor.start : tensor.end], dtype=tensor.dtype).reshape(tensor.shape)
+    if array.flags.aligned:
+        return array
+    copied = array.copy()
+    copied.flags.writeable = False
+    return copied

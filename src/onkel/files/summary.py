@@ -1,0 +1,156 @@
+"""What a file holds, without loading its arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onkel.errors import FileFormatError
+from onkel.files import container
+from onkel.models.model import Model
+
+__all__ = ["Summary", "inspect", "summary_of"]
+
+SHOWN = 20  # classes and names that a file lists in its summary
+FIGURES = ("n_features_in_", "n_iter_", "n_rounds_", "n_mistakes_", "n_updates_", "converged_", "solver_", "alpha_")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def summary_of(given: Any) -> dict[str, Any]:
+    """What the file of an estimator or model tells about it, as JSON: public attributes, as far as it has them."""
+    model = given if isinstance(given, Model) else _attribute(given, "model_")
+    figures = {name.strip("_"): _number(_attribute(given, name)) for name in FIGURES}
+    found: dict[str, Any] = {key: value for key, value in figures.items() if value is not None}
+    kernel, support = _attribute(model, "kernel"), _attribute(model, "support")
+    if kernel is not None:
+        found["kernel"] = repr(kernel)
+    if support is not None:
+        found["n_support"] = len(support)
+    classes = next((c for c in map(_labels, (given, _attribute(model, "decision"), model)) if c is not None), None)
+    names = _attribute(given, "feature_names_in_")
+    if names is None:
+        names = _attribute(_attribute(model, "columns"), "names")
+    for key, values in (("classes", classes), ("feature_names", names)):
+        if values is not None:
+            found[key] = [str(value) for value in values[:SHOWN]]
+            found[f"n_{key}"] = len(values)
+    certificate = _attribute(given, "certificate_")
+    if certificate is not None:
+        found["certificate"] = str(certificate)
+    return found
+
+
+def _labels(given: Any) -> Any:
+    """The classes of an estimator, or the labels of a decision or of a tagger."""
+    found = _attribute(given, "classes_")
+    return _attribute(given, "labels") if found is None else found
+
+
+def _attribute(given: Any, name: str) -> Any:
+    """An attribute, or None if it has none or cannot tell it: a summary must not stand in the way of saving."""
+    try:
+        return getattr(given, name, None)
+    except Exception:
+        return None
+
+
+def _number(value: Any) -> Any:
+    """A number, a string or a truth value as JSON has them; of an array its largest number."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.max().item() if value.size else None
+    return value if isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)) else None
+
+
+# ---------------------------------------------------------------- reading
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What a file holds. ``print`` shows it.
+
+    Attributes
+    ----------
+    path, size : the file, and its size in bytes.
+    kind : what it holds, such as "estimator/Forgetron" or "model/score".
+    format, onkel_version : the version of the format, and of the onkel that wrote it.
+    params : the parameters of an estimator, as they are written; empty for a model.
+    about : kernel, number of support vectors, classes, feature names, counts and certificate, as far as there are.
+    arrays : dtype and shape of each array, by name.
+    """
+
+    path: str
+    size: int
+    kind: str
+    format: int
+    onkel_version: str
+    params: Mapping[str, Any]
+    about: Mapping[str, Any]
+    arrays: Mapping[str, tuple[str, tuple[int, ...]]]
+
+    def __str__(self) -> str:
+        room, _, name = self.kind.partition("/")
+        lines = [f"{self.path}: {name}, {_bytes(self.size)}, written by onkel {self.onkel_version}"]
+        if room == "model":
+            lines[0] = (
+                f"{self.path}: a frozen model ({self.kind}), {_bytes(self.size)}, written by onkel {self.onkel_version}"
+            )
+        for key, value in self.about.items():
+            if f"n_{key}" in self.about:
+                value = f"{self.about[f'n_{key}']}: {_listed(value, self.about[f'n_{key}'])}"
+            if not (key.startswith("n_") and key[2:] in self.about):
+                lines.append(f"{key.replace('_', ' '):<16}{_indented(str(value))}")
+        largest = sorted(self.arrays.items(), key=lambda item: -_n_values(item[1][1]))
+        lines.append(f"{'arrays':<16}{len(self.arrays)}")
+        lines += [f"  {name:<38}{dtype:<9}{' × '.join(map(str, shape))}" for name, (dtype, shape) in largest[:SHOWN]]
+        if len(largest) > SHOWN:
+            lines.append(f"  … and {len(largest) - SHOWN} smaller ones")
+        return "\n".join(lines)
+
+
+def inspect(path: str | os.PathLike[str]) -> Summary:
+    """What a file of `onkel.save` holds, from its header alone: the arrays are not read, nothing is built.
+
+    >>> import onkel, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "machine.onkel")
+    >>> onkel.save(onkel.Forgetron(kernel="rbf", gamma=1.0, budget=5).fit([[0.0], [1.0]], [0, 1]), path)
+    >>> found = onkel.inspect(path)
+    >>> found.kind, found.about["kernel"], found.about["classes"]
+    ('estimator/Forgetron', 'RBF(gamma=1.0)', ['0', '1'])
+    """
+    contents = container.read_header(path)
+    document = contents.document
+    state, about = document.get("state"), document.get("summary")
+    settings = state.get("settings") if isinstance(state, dict) else None
+    right = isinstance(settings, dict) and isinstance(about, dict) and isinstance(document.get("onkel"), str)
+    if not right or not isinstance(state.get("kind"), str) or type(document.get("format")) is not int:  # type: ignore[union-attr]
+        raise FileFormatError(path, "its document must have format, onkel, state and summary")
+    arrays = {name: (dtype.name, shape) for name, (dtype, shape) in contents.tensors.items()}
+    params = settings.get("params", {})  # type: ignore[union-attr]
+    where, kind = os.fspath(path), state["kind"]  # type: ignore[index]
+    return Summary(where, contents.size, kind, document["format"], document["onkel"], params, about, arrays)  # type: ignore[arg-type]
+
+
+def _bytes(n: int) -> str:
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n >= size:
+            return f"{n / size:.1f} {unit}"
+    return f"{n} bytes"
+
+
+def _listed(values: Any, n: Any) -> str:
+    shown = ", ".join(map(str, values)) if isinstance(values, list) else str(values)
+    return shown + (", …" if isinstance(values, list) and n != len(values) else "")
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n" + " " * 16)
+
+
+def _n_values(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=np.float64))
