@@ -17,7 +17,7 @@ SANITIZED := $(addprefix tests/laws/test_,online.py perceptron.py online_svc.py 
   $(wildcard tests/contract/test_core_sizes*.py)
 OLDEST := numpy==1.26.0 scipy==1.11.2 scikit-learn==1.6.0
 
-.PHONY: demo quick test test-long check test-oldest sanitize bench format clean
+.PHONY: demo quick test test-long fuzz check test-oldest sanitize bench format clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -34,6 +34,9 @@ test: $(VENV)/installed  ## all tests but the long ones
 
 test-long: $(VENV)/installed  ## all tests, the long ones too, with every combination of parameters
 	ONKEL_FULL_PRODUCTS=1 $(BIN)/python -m pytest -m ""
+
+fuzz: $(VENV)/installed  ## 20 000 files that are damaged or lie
+	ONKEL_FUZZ=20000 $(BIN)/python -m pytest tests/laws/test_files.py -k "damaged or lies"
 
 check: $(VENV)/installed  ## ruff, mypy --strict, the import contract
 	$(BIN)/ruff check .
@@ -61,6 +64,7 @@ bench: $(VENV)/installed  ## measures onkel beside its peers; prints a table, wr
 	$(BIN)/python benchmarks/dicts.py
 	$(BIN)/python benchmarks/sequences.py
 	$(BIN)/python benchmarks/ridge.py
+	$(BIN)/python benchmarks/files.py
 	$(BIN)/python benchmarks/svm.py
 
 format: $(VENV)/installed  ## formats the code

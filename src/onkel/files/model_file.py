@@ -57,12 +57,13 @@ def save(estimator_or_model: Any, path: str | os.PathLike[str]) -> None:
     """
     state = _state_of(estimator_or_model)
     arrays, encodings = tensors.encoded(state.arrays)
+    settings = to_json(state.settings)
     document = {
         "format": FORMAT,
         "onkel": onkel.__version__,
-        "state": {"kind": state.kind, "version": state.version, "settings": to_json(state.settings)},
+        "state": {"kind": state.kind, "version": state.version, "settings": settings},
         "encodings": encodings,
-        "summary": summary_of(estimator_or_model),
+        "summary": summary_of(estimator_or_model, settings),
     }
     container.write(path, document, arrays)
 

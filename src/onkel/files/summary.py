@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,20 +17,49 @@ from onkel.models.model import Model
 __all__ = ["Summary", "inspect", "summary_of"]
 
 SHOWN = 20  # classes and names that a file lists in its summary
+FUNCTIONS = ("fn", "f", "phi")  # the parameters of kernels that are functions
+ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+# What `print` shows, in this order, and what it calls it.
+NAMES = {
+    "parameters": "parameters",
+    "kernel": "kernel",
+    "functions": "functions",
+    "n_support": "support vectors",
+    "n_features_in": "features",
+    "feature_names": "feature names",
+    "classes": "classes",
+    "solver": "solver",
+    "alpha": "alpha",
+    "n_iter": "iterations",
+    "converged": "converged",
+    "n_rounds": "rounds",
+    "n_mistakes": "mistakes",
+    "n_updates": "updates",
+    "certificate": "certificate",
+}
+COLUMN = 17  # where the values start
 FIGURES = ("n_features_in_", "n_iter_", "n_rounds_", "n_mistakes_", "n_updates_", "converged_", "solver_", "alpha_")
 
 
 # ---------------------------------------------------------------- writing
 
 
-def summary_of(given: Any) -> dict[str, Any]:
-    """What the file of an estimator or model tells about it, as JSON: public attributes, as far as it has them."""
+def summary_of(given: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file of an estimator or model tells about it, as JSON: public attributes, as far as it has them.
+
+    `settings` are those of its state, as JSON.
+    """
     model = given if isinstance(given, Model) else _attribute(given, "model_")
     figures = {name.strip("_"): _number(_attribute(given, name)) for name in FIGURES}
     found: dict[str, Any] = {key: value for key, value in figures.items() if value is not None}
+    if given is not model:
+        found["parameters"] = ADDRESS.sub("", " ".join(repr(given).split()))
     kernel, support = _attribute(model, "kernel"), _attribute(model, "support")
     if kernel is not None:
         found["kernel"] = repr(kernel)
+    functions = sorted(_functions(settings))
+    if functions:
+        found["functions"] = functions
     if support is not None:
         found["n_support"] = len(support)
     classes = next((c for c in map(_labels, (given, _attribute(model, "decision"), model)) if c is not None), None)
@@ -44,6 +74,14 @@ def summary_of(given: Any) -> dict[str, Any]:
     if certificate is not None:
         found["certificate"] = str(certificate)
     return found
+
+
+def _functions(value: Any) -> set[str]:
+    """The names of registered functions in the configs of kernels, which the reader of the file must have as well."""
+    if isinstance(value, Mapping):
+        named = {str(value[key]) for key in FUNCTIONS if key in value} if "kernel" in value else set()
+        return named.union(*map(_functions, value.values()))
+    return set().union(*map(_functions, value)) if isinstance(value, list) else set()
 
 
 def _labels(given: Any) -> Any:
@@ -100,13 +138,10 @@ class Summary:
             lines[0] = (
                 f"{self.path}: a frozen model ({self.kind}), {_bytes(self.size)}, written by onkel {self.onkel_version}"
             )
-        for key, value in self.about.items():
-            if f"n_{key}" in self.about:
-                value = f"{self.about[f'n_{key}']}: {_listed(value, self.about[f'n_{key}'])}"
-            if not (key.startswith("n_") and key[2:] in self.about):
-                lines.append(f"{key.replace('_', ' '):<16}{_indented(str(value))}")
+        for key in filter(self.about.__contains__, NAMES):
+            lines.append(f"{NAMES[key]:<{COLUMN}}{_indented(_listed(self.about[key], self.about.get(f'n_{key}')))}")
         largest = sorted(self.arrays.items(), key=lambda item: -_n_values(item[1][1]))
-        lines.append(f"{'arrays':<16}{len(self.arrays)}")
+        lines.append(f"{'arrays':<{COLUMN}}{len(self.arrays)}")
         lines += [f"  {name:<38}{dtype:<9}{' × '.join(map(str, shape))}" for name, (dtype, shape) in largest[:SHOWN]]
         if len(largest) > SHOWN:
             lines.append(f"  … and {len(largest) - SHOWN} smaller ones")
@@ -143,13 +178,16 @@ def _bytes(n: int) -> str:
     return f"{n} bytes"
 
 
-def _listed(values: Any, n: Any) -> str:
-    shown = ", ".join(map(str, values)) if isinstance(values, list) else str(values)
-    return shown + (", …" if isinstance(values, list) and n != len(values) else "")
+def _listed(value: Any, n: Any) -> str:
+    """A value as text; of a list of n things, of which the first are shown, their number as well."""
+    if not isinstance(value, list):
+        return str(value)
+    number = "" if n is None else f"{n}: "
+    return number + ", ".join(map(str, value)) + (", …" if n is not None and n != len(value) else "")
 
 
 def _indented(text: str) -> str:
-    return text.replace("\n", "\n" + " " * 16)
+    return text.replace("\n", "\n" + " " * COLUMN)
 
 
 def _n_values(shape: tuple[int, ...]) -> int:

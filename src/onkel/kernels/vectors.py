@@ -207,7 +207,10 @@ class VectorRows(Rows):
 
     def _norm_range(self) -> tuple[float, float]:
         norms = self.squared_norms()
-        return float(np.where(norms > 0, norms, np.inf).min(initial=np.inf)), float(norms.max(initial=0.0))
+        least = norms.min(initial=np.inf)
+        if least == 0:
+            least = norms.min(initial=np.inf, where=norms > 0)
+        return float(least), float(norms.max(initial=0.0))
 
     def row_sums(self) -> NDArray[np.float64]:
         """Σ xᵢ of each row in float64; dense and CSR rows give the same bits."""

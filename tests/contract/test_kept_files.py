@@ -1,0 +1,114 @@
+"""Files that earlier versions have written load for ever, predict what they did, and go on learning.
+
+    PYTHONPATH=tests python -m contract.test_kept_files       writes the files of today that are missing
+
+A kept file is never changed. Beside it, NAME.json has rows and what the model predicted for them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from contract.stored import STORED, Stored
+
+import onkel
+from onkel import registry
+from onkel.files.model_file import FORMAT
+
+FOLDER = Path(__file__).parent / "kept_files"
+KEPT = sorted(FOLDER.glob("*/*.onkel"))
+N_PROBES = 6
+
+
+def wanted(name: str) -> bool:
+    """One file of every learner: neither those that were not fitted, nor every kernel."""
+    return not name.endswith("not fitted") and (not name.startswith("kernel ") or name == "kernel Linear()")
+
+
+def file_of(name: str) -> Path:
+    return FOLDER / f"format-{FORMAT}" / (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".onkel")
+
+
+def as_json(probes: Any) -> Any:
+    """Rows as JSON, with what they were."""
+    if probes is None:
+        return None
+    if sp.issparse(probes):
+        return {"csr": probes[:N_PROBES].toarray().tolist(), "dtype": probes.dtype.name}
+    if isinstance(probes, pd.DataFrame):
+        return {"frame": {name: column.tolist() for name, column in probes[:N_PROBES].items()}}
+    if isinstance(probes, np.ndarray):
+        return {"array": probes[:N_PROBES].tolist(), "dtype": probes.dtype.str}
+    if isinstance(probes[0], np.ndarray):
+        return {"matrices": [matrix.tolist() for matrix in probes[:N_PROBES]]}
+    return {"list": probes[:N_PROBES]}
+
+
+def from_json(given: Any) -> Any:
+    match given:
+        case {"csr": rows, "dtype": dtype}:
+            return sp.csr_array(np.array(rows, dtype=dtype))
+        case {"frame": columns}:
+            return pd.DataFrame(columns)
+        case {"array": rows, "dtype": dtype}:
+            return np.array(rows, dtype=dtype)
+        case {"matrices": matrices}:
+            return [np.array(matrix) for matrix in matrices]
+        case {"list": rows}:
+            return rows
+    return None
+
+
+def predicted(estimator: Any, probes: Any) -> Any:
+    if probes is None:
+        return None
+    found = estimator.transform(probes) if hasattr(estimator, "transform") else estimator.predict(probes)
+    return found.tolist() if isinstance(found, np.ndarray) else found
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_kept_file_loads_and_predicts_what_it_did(path):
+    said = json.loads(path.with_suffix(".json").read_text("utf-8"))
+    loaded, probes = onkel.load(path), from_json(said["probes"])
+    found = predicted(loaded, probes)
+    if said["predicted"] and isinstance(np.ravel(said["predicted"][0])[0], float | np.floating):
+        np.testing.assert_allclose(found, said["predicted"], rtol=1e-6, atol=1e-9)
+    else:
+        assert found == said["predicted"]
+    if said["name"] in STORED:  # the examples of today
+        stored = STORED[said["name"]]()
+        if stored.go_on is not None:
+            rounds = getattr(loaded, "n_rounds_", None)
+            stored.go_on(loaded)
+            assert rounds is None or loaded.n_rounds_ > rounds
+
+
+def test_there_is_a_kept_file_of_every_estimator_and_every_form_of_it():
+    missing = [name for name in STORED if wanted(name) and not file_of(name).exists()]
+    assert not missing, "run: PYTHONPATH=tests python -m contract.test_kept_files"
+    kinds = {onkel.inspect(path).kind for path in KEPT}
+    assert kinds == {f"estimator/{entry.name}" for entry in registry.estimators()}
+
+
+def keep(name: str, stored: Stored) -> None:
+    """Writes the file of an estimator, and what it predicts; a file that is there stays as it is."""
+    path, probes = file_of(name), from_json(as_json(stored.probes))
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onkel.save(stored.estimator, path)
+    said = {"name": name, "probes": as_json(stored.probes), "predicted": predicted(stored.estimator, probes)}
+    path.with_suffix(".json").write_text(json.dumps(said, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    for name, make in STORED.items():
+        if wanted(name):
+            keep(name, make())
