@@ -103,7 +103,7 @@ def test_a_model_is_frozen_explains_and_comes_back_from_its_state(kernel):
 def test_a_state_with_thresholds_that_cannot_be_is_refused(thresholds):
     state = Ranks(np.array([1, 2, 3]), np.array([0.0, 1.0])).state()
     arrays = dict(state.arrays) | {"thresholds": np.array(thresholds)}
-    with pytest.raises(InputError, match="thresholds an ascending one"):
+    with pytest.raises(InputError, match="'thresholds' must"):
         Ranks.from_state(type(state)(state.kind, state.version, {}, arrays))
 
 

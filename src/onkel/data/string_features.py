@@ -23,12 +23,14 @@ from onkel._core import _native
 from onkel.checks import check_integer, check_matrix
 from onkel.data.corpus import Corpus
 from onkel.data.token_features import TokenFeatures
-from onkel.errors import InputError, KindError, ShapeError, ValuesError
+from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
 
 __all__ = ["StringFeatures", "TokenMatrix", "VectorFeatures", "sentence_starts", "token_matrix"]
 
 Ints = NDArray[np.int64]
 WHO = "features of tokens"
+MOST_BITS = 30  # of an id that is a hash
+MOST_FEATURES = 2**31 - 1  # ids are int32
 UNKNOWN = -1
 WAY_OUT = 'give templates, such as SequencePerceptron(templates="pos"), "chunking" or "ner".'
 
@@ -164,10 +166,12 @@ class StringFeatures:
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Self:
         """The index that has these settings and arrays."""
         n_bits, names, ends = settings.get("n_bits"), arrays.get("names"), arrays.get("ends")
-        if names is None or ends is None or names.dtype != np.uint8 or ends.dtype != np.int64 or names.ndim != 1:
+        right = names is not None and names.dtype == np.uint8 and names.ndim == 1
+        if not right or ends is None or ends.dtype != np.int64 or ends.ndim != 1:
             raise InputError(f"{WHO}: a state needs the arrays 'names', of bytes, and 'ends', of int64.")
-        if n_bits is not None:
-            check_integer(n_bits, "n_bits", WHO, at_least=1)
+        assert names is not None
+        if n_bits is not None and check_integer(n_bits, "n_bits", WHO, at_least=1) > MOST_BITS:
+            raise ParameterError(f"{WHO}: n_bits must be at most {MOST_BITS}; got {n_bits}.")
         index = cls(n_bits)
         try:
             index._table = _native.StringTable.load(names, ends)
@@ -243,7 +247,10 @@ class VectorFeatures:
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Self:
         """The index that has these settings."""
-        return cls(check_integer(settings.get("n_features"), "n_features", WHO, at_least=1))
+        n_features = check_integer(settings.get("n_features"), "n_features", WHO, at_least=1)
+        if n_features > MOST_FEATURES:
+            raise ParameterError(f"{WHO}: n_features must be at most {MOST_FEATURES}; got {n_features}.")
+        return cls(n_features)
 
 
 # ---------------------------------------------------------------- reading

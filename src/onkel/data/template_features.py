@@ -31,6 +31,7 @@ __all__ = ["TemplateFeatures"]
 Ints = NDArray[np.int64]
 RUN = 8192  # tokens of one call of the core
 MOST_BITS = 30
+MOST_TEXT = 1 << 18  # characters of the templates of a state: each part takes memory
 
 
 class FirstColumns(NamedTuple):
@@ -312,7 +313,13 @@ class TemplateFeatures:
         """The index that has these settings and arrays; refuses those that do not fit each other."""
         if not {"templates", "n_bits"} <= set(settings) <= SETTINGS:
             raise InputError(f"TemplateFeatures.from_state: expected {sorted(SETTINGS)}; got {sorted(settings)}.")
-        index = cls(Templates.parse(settings["templates"]), settings["n_bits"])
+        text = settings["templates"]
+        if isinstance(text, str) and len(text) > MOST_TEXT:
+            raise InputError(
+                f"TemplateFeatures.from_state: the templates must be a text of at most {MOST_TEXT} characters; got "
+                f"{len(text)}."
+            )
+        index = cls(Templates.parse(text), settings["n_bits"])
         index._first = _first_columns(settings, index._templates)
         expected = {} if index._n_bits is not None else DTYPES
         if set(arrays) != set(expected):

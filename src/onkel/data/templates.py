@@ -19,6 +19,7 @@ in ?, the forms, %bos and %eos are additions to CRF++.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Self
 
@@ -29,6 +30,7 @@ from onkel.errors import InputError, KindError
 __all__ = ["Part", "Template", "Templates"]
 
 FARTHEST = 99  # the largest offset, in absolute value
+MOST_FORMS = 20  # of one part
 EDGES = ("bos", "eos")
 _MACRO = re.compile(r"%([a-z0-9.]+)(?:\[\s*([+-]?\d{1,9})\s*,\s*(\d{1,9})\s*\])?")
 _NAME = re.compile(r"[UB][^:%\s]*")
@@ -112,7 +114,7 @@ class Templates:
 
     def __post_init__(self) -> None:
         names = [template.name for template in self.templates]
-        double = {name for name in names if names.count(name) > 1}
+        double = sorted(name for name, n in Counter(names).items() if n > 1)
         if double:
             raise InputError(f"Templates: each template must have a name of its own; got {', '.join(double)} twice.")
 
@@ -190,6 +192,8 @@ def _part(found: re.Match[str], who: str) -> Part:
             return Part(0, None, forms)
         raise InputError(f"{who}: expected [offset,column] behind %{found[1]}, such as %{found[1]}[0,0].")
     forms = () if forms == ("x",) else forms
+    if len(forms) > MOST_FORMS:
+        raise InputError(f"{who}: a part must have at most {MOST_FORMS} forms; got {len(forms)}.")
     for form in forms:
         if word_form(form) is None:
             raise InputError(

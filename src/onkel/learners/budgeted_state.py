@@ -8,6 +8,7 @@ the room of the arrays.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,8 +23,8 @@ from onkel.learners.policies import RECORD, Policy
 from onkel.learners.rules import Regularised, Rule
 from onkel.learners.slots import Slots
 from onkel.learners.support import Support, SupportSize
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.state import State
+from onkel.models.rows_state import kernel_rows, rows_state
+from onkel.models.state import LARGEST_COUNT, State
 
 if TYPE_CHECKING:
     from onkel.learners.budgeted import BudgetedLearner
@@ -125,63 +126,98 @@ def from_state(kind: type[L], state: State) -> L:
 
 
 def _named_rule(state: State) -> Rule:
-    name, params = _setting(state, "rule", "name"), _setting(state, "rule", "params")
-    if name not in rules.RULES:
-        raise InputError(f"the state of a learner names the rule {name!r}, which is not declared; import its module.")
-    return rules.RULES[name].with_params(**params)
+    given = _dict(state, "rule", {"name", "params"})
+    name, params = given["name"], given["params"]
+    if not isinstance(name, str) or name not in rules.RULES:
+        raise InputError(f"the state of a learner names the rule {name!r:.80}, which is unknown; import its module.")
+    rule = rules.RULES[name]
+    state.check(isinstance(params, Mapping) and set(params) == set(rule.params), f"{name} needs {list(rule.params)}")
+    for key, value in params.items():
+        _check_number(state, key, value)
+        state.check(key != "C" or value > 0, "'C' must be positive")
+    return rule.with_params(**params)
 
 
 def _named_policy(state: State) -> Policy:
-    name = _setting(state, "policy", "name")
-    if name not in policies.POLICIES:
-        raise InputError(f"the state of a learner names the policy {name!r}, which is not known; import its module.")
-    return policies.POLICIES[name](_setting(state, "policy", "budget"))
+    given = _dict(state, "policy", {"name", "budget"})
+    name, budget = given["name"], given["budget"]
+    if not isinstance(name, str) or name not in policies.POLICIES:
+        raise InputError(f"the state of a learner names the policy {name!r:.80}, which is unknown; import its module.")
+    policy = policies.POLICIES[name]
+    if budget is not None or (policy in policies.NATIVE and policy is not policies.Grow):
+        right = type(budget) is int and 1 <= budget <= LARGEST_COUNT and policy is not policies.Grow
+        state.check(right, f"the budget of {name} must be a whole number >= 1, or None for Grow; got {budget!r:.80}")
+    return policy(budget)
 
 
-def _setting(state: State, name: str, key: str) -> Any:
-    """A value of a setting that is a dict."""
+def _named_norma(state: State, rule: Rule) -> Regularised | None:
+    state.check(state.has("norma") == rule.regularised, "'norma' is for regularised rules, and for them only")
+    if not state.has("norma"):
+        return None
+    given = _dict(state, "norma", {field.name for field in dataclasses.fields(Regularised)})
+    for name in ("eta", "lam") if given["nu"] is None else ("eta", "lam", "nu"):
+        _check_number(state, name, given[name])
+    state.check(given["schedule"] in ("constant", "sqrt"), "'schedule' must be constant or sqrt")
+    state.check(type(given["intercept"]) is bool, "'intercept' must be True or False")
+    return Regularised(**given)
+
+
+def _dict(state: State, name: str, keys: set[str]) -> Mapping[str, Any]:
+    """A setting that is a dict with these keys."""
     value: Any = state.settings.get(name)
-    if key not in (value or ()):
-        raise InputError(f"the state of a learner must have the setting {name} with {key}; got {value!r}.")
-    return value[key]
+    if not isinstance(value, Mapping) or set(value) != keys:
+        raise InputError(f"the state of kind {state.kind!r}: {name!r} must have {sorted(keys)}; got {value!r:.80}.")
+    return value
+
+
+def _check_number(state: State, name: str, value: Any) -> None:
+    """Refuses what is not a finite number ≥ 0."""
+    right = type(value) in (int, float) and 0 <= value < np.inf
+    state.check(right, f"{name!r} must be a finite number >= 0; got {value!r:.80}")
 
 
 def _restored(kind: type[L], state: State, rule: Rule, policy: Policy) -> L:
     """A learner with this rule and policy and the contents of a state."""
-    norma: Any = state.settings.get("norma")
-    rows = rows_from_state(state.part("rows"))
-    _check_arrays(state, len(rows))
-    learner = kind(
-        state.kernel(),
-        len(state.array("coef")),
-        rule,
-        policy,
-        norma=None if norma is None else Regularised(**norma),
-        margin=state.setting("first_margin", float),
-    )
-    vars(learner).update({name: np.array(state.array(name)) for name in ARRAYS})
-    learner.K_slots = np.array(state.array("K_slots")) if "K_slots" in state.arrays else None
-    window, length = state.setting("window", int), state.setting("ledger_total", int)
-    learner.ledger = Window.of_arrays(state.arrays, "ledger/", window, length)
-    learner.grown = Support.from_state(state.part("grown"))
-    if len(rows):
+    kernel, offset = state.kernel(), state.array("offset", np.float64, (None,))
+    n_outputs, record = len(offset), _record(state)
+    state.check(n_outputs > 0, "there must be an output")
+    margin = state.setting("first_margin", float, at_least=-np.inf)
+    learner = kind(kernel, n_outputs, rule, policy, norma=_named_norma(state, rule), margin=margin)
+    rows = kernel_rows(state, "rows", kernel)
+    size = int(record["size"][0])
+    state.check(size == (len(rows) if policy.budget is not None else 0), f"'rows' must have {size} rows")
+    state.check(policy.budget is None or size <= policy.budget, f"there must be at most {policy.budget} rows")
+    learner.record = record
+    learner.coef = np.array(state.array("coef", np.float64, (n_outputs, size)))
+    learner.k_ss = np.array(state.array("k_ss", np.float64, (size,)))
+    learner.slot_row_ids = np.array(state.indices("slot_row_ids", LARGEST_COUNT, size))
+    learner.entered = np.array(state.indices("entered", learner.n_seen + 1, size))
+    for name in PER_OUTPUT:
+        setattr(learner, name, np.array(state.array(name, np.float64, (n_outputs,))))
+    learner.ledger = Window.of_state(state, "ledger/", n_outputs, learner.n_seen)
+    learner.grown = Support.from_state(state.part("grown"), kernel, n_outputs)
+    if policy.budget is not None:
+        state.check(len(learner.grown) == 0, "with a budget all support vectors must be in slots")
+    if size:
         with Transaction() as change:
-            learner.slots.put(np.arange(len(rows)), rows, change)
+            learner.slots.put(np.arange(size), rows, change)
+    if learner.keeps_K_slots:
+        learner.K_slots = np.array(state.array("K_slots", rows.dtype, (size, size)))
     return learner
 
 
-def _check_arrays(state: State, size: int) -> None:
-    """Refuses arrays that do not fit each other or the rows in the slots, because a state may come from a file."""
-    coef, record = state.array("coef"), state.array("record")
-    fits: Any = coef.ndim == 2 and coef.shape[1] == size and record.shape == (1,) and record.dtype == RECORD
-    fits = fits and record["size"][0] == size and 0 <= record["head"][0] <= max(0, size - 1)
-    for name, dtype in PER_SLOT.items():
-        fits = fits and state.array(name).dtype == dtype and state.array(name).shape[-1:] == (size,)
-    for name in PER_OUTPUT:
-        fits = fits and state.array(name).dtype == np.float64 and state.array(name).shape == coef.shape[:1]
-    fits = fits and ("K_slots" not in state.arrays or state.array("K_slots").shape == (size, size))
-    if not fits:
-        raise InputError(f"the arrays of the state of kind {state.kind!r} do not fit each other: {state!r}.")
+def _record(state: State) -> NDArray[np.void]:
+    """The numbers of the learner: counts must be ≥ 0, factors positive, and all finite."""
+    record = np.array(state.array("record", RECORD, (1,)))
+    numbers = dict(zip(RECORD.names or (), record[0].tolist(), strict=True))
+    for name in ("scale", "spread", "shrink"):
+        state.check(0 < numbers[name] < np.inf, f"{name!r} of the record must be positive; got {numbers[name]}")
+    for name in ("Q", "M"):
+        state.check(abs(numbers[name]) < np.inf, f"{name!r} of the record must be finite; got {numbers[name]}")
+    for name in ("size", "head", "n_seen", "n_mistakes", "n_updates", "next_row_id"):
+        state.check(0 <= numbers[name] <= LARGEST_COUNT, f"{name!r} of the record must be >= 0; got {numbers[name]}")
+    state.check(numbers["head"] <= max(0, numbers["size"] - 1), "'head' of the record must be a slot in use")
+    return record
 
 
 # ---------------------------------------------------------------- pickles

@@ -49,12 +49,11 @@ class CountedLearner:
         counts: dict[str, Setting] = {name: int(self.counts[name][0]) for name in self.COUNTS.names or ()}
         return counts | {"window": self.ledger.size, "ledger_total": len(self.ledger)}
 
-    def _read_counted(self, state: State) -> None:
+    def _read_counted(self, state: State, n_outputs: int) -> None:
         """Takes the counts and the ledger from a state."""
         for name in self.COUNTS.names or ():
-            self.counts[name] = state.setting(name, int)
-        window, total = state.setting("window", int), state.setting("ledger_total", int)
-        self.ledger = Window.of_arrays(state.arrays, "ledger/", window, total)
+            self.counts[name] = state.count(name)
+        self.ledger = Window.of_state(state, "ledger/", n_outputs, self.n_seen)
 
 
 def core_rows(rows: VectorRows) -> tuple[NDArray, NDArray | None, NDArray | None]:

@@ -26,7 +26,6 @@ from onkel.learners.rules import is_mistake
 from onkel.learners.slots import features_in_use
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
-from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 from onkel.models.vote import Vote, vote_weights
 
@@ -316,19 +315,21 @@ class KernelPerceptronLearner:
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        support = Support.from_state(state.part("support"))
-        sq_norms = np.array(state.array("sq_norms"), dtype=np.float64)
-        check_arrays(state, sq_norms=(sq_norms, support.coef.shape[1:]))
+        sq_norms = np.array(state.array("sq_norms", np.float64, (None,)))
         learner = cls._untaught(state, len(sq_norms))
-        learner.support, learner.sq_norms = support, sq_norms
-        learner.ledger = Ledger.of_arrays(state.arrays, "ledger/")
-        learner.n_seen, learner.next_row_id = state.setting("n_seen", int), state.setting("next_row_id", int)
+        state.check(len(sq_norms) == learner.n_outputs >= 1, "'sq_norms' must have a number for each output")
+        learner.support = Support.from_state(state.part("support"), learner.kernel, len(sq_norms))
+        learner.sq_norms = sq_norms
+        learner.n_seen, learner.next_row_id = state.count("n_seen"), state.count("next_row_id")
+        learner.ledger = Ledger.of_state(state, "ledger/", len(sq_norms), learner.n_seen)
+        known = np.isin(learner.ledger.entries["row"], learner.support.row_ids).all()
+        state.check(known, "the rows of the ledger must be support vectors")
         return learner
 
     @classmethod
     def _untaught(cls, state: State, n_outputs: int) -> Self:
         """A new learner with the settings of a state."""
-        return cls(state.kernel(), n_outputs, state.setting("bias", float))
+        return cls(state.kernel(), n_outputs, state.setting("bias", float, at_least=0))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self).from_state, (self.state(),)

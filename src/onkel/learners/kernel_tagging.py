@@ -19,7 +19,6 @@ from onkel.learners.support import Support
 from onkel.learners.tag_log import log_of_state, rounds_of
 from onkel.models.expansion import Expansion
 from onkel.models.kernel_tokens import KernelRun, KernelTokens, TokenVectors, check_support
-from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 from onkel.models.tag_updates import Updates, joined, no_features, updates_arrays
 from onkel.models.token_scorer import Transitions
@@ -187,18 +186,22 @@ class KernelTagLearner:
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        n_labels, order = state.setting("n_labels", int), state.setting("order", int)
-        margin, log = state.setting("margin", float), state.setting("log", bool)
-        learner = cls(state.kernel(), n_labels, order=order, margin=margin, log=log)
-        for name, table in learner._tables().items():
-            check_arrays(state, **{name: (state.array(name), table.shape)})
-            setattr(learner, name, state.array(name).copy())
-        learner.support = Support.from_state(state.part("support"))
-        check_arrays(state, coef=(learner.support.coef, (len(learner.support), n_labels)))
-        learner.n_seen, learner.n_updates = state.setting("n_seen", int), state.setting("n_updates", int)
-        learner.norm_sq, learner.radius_sq = state.setting("norm_sq", float), state.setting("radius_sq", float)
+        L, order = state.count("n_labels", at_least=1), state.count("order", 1, 2)
+        tables = {name: state.array(name, np.float64, (L + 1, L)) for name in ("first", "first_moment")}
+        if order == 2:
+            seconds = ("second", "second_moment")
+            tables |= {name: state.array(name, np.float64, (L + 1, L + 1, L)) for name in seconds}
+        margin, log = state.setting("margin", float, at_least=0), state.setting("log", bool)
+        learner = cls(state.kernel(), L, order=order, margin=margin, log=log)
+        for name, table in tables.items():
+            setattr(learner, name, table.copy())
+        learner.support = Support.from_state(state.part("support"), learner.kernel, L)
+        learner.n_seen, learner.n_updates = state.count("n_seen"), state.count("n_updates")
+        learner.norm_sq, learner.radius_sq = (
+            state.setting(name, float, at_least=-np.inf) for name in ("norm_sq", "radius_sq")
+        )
         if log:
-            learner.log = log_of_state(state, 0, 0, n_labels)
+            learner.log = log_of_state(state, 0, None, L)
             check_support(joined(learner.log), learner.support.coef, state)
         return learner
 

@@ -25,19 +25,17 @@ from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count
 from onkel._core.transaction import Transaction
-from onkel.errors import InputError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, Rows
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.kernel_cache import KernelRowCache
-from onkel.learners.lasvm_solution import COUNTS, KeptExamples, LasvmSolution
+from onkel.learners.lasvm_solution import COUNTS, LasvmSolution, kept_of_state
 from onkel.learners.learner import NO_LOCK, ONE, Floats, Ints
 from onkel.learners.ledger import Window
 from onkel.learners.slots import KeptRows
 from onkel.models.expansion import Expansion
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.scorer import check_arrays
+from onkel.models.rows_state import kernel_rows, rows_state
 from onkel.models.state import Setting, State
 
 __all__ = ["LasvmLearner"]
@@ -352,25 +350,20 @@ class LasvmLearner:
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        kept, offset = KeptExamples(*(state.array(name) for name in KeptExamples._fields)), state.array("offset")
-        rows, m, c = rows_from_state(state.part("rows")), len(kept.slots), len(offset)
-        check_arrays(state, **{name: (state.array(name), (m,)) for name in ("slots", "row_ids", "box", "diagonal")})
-        check_arrays(state, **{name: (state.array(name), (c, m)) for name in ("alpha", "gradient", "sign")})
-        if len(rows) != m or (m and kept.slots[0] < 0) or (np.diff(kept.slots) <= 0).any():
-            raise InputError("the state of kind 'learner/lasvm' must have one row for each slot, and these must rise.")
+        kernel, offset = state.kernel(), state.array("offset", np.float64, (None,))
+        state.check(len(offset) > 0, "there must be an output")
+        rows = kernel_rows(state, "rows", kernel)
+        kept = kept_of_state(state, rows, len(offset))
         learner = cls(
-            state.kernel(),
-            c,
-            C=state.setting("C", float),
-            tol=state.setting("tol", float),
-            cache_bytes=state.setting("cache_bytes", int),
-            window=state.setting("window", int),
+            kernel,
+            len(offset),
+            C=state.setting("C", float, above=0),
+            tol=state.setting("tol", float, above=0),
+            cache_bytes=state.count("cache_bytes"),
         )
-        counts = {name: state.setting(name, int) for name in COUNTS}
-        learner.solution = LasvmSolution.of(kept, offset, **counts)
+        learner.solution = LasvmSolution.of(kept, offset, **{name: state.count(name) for name in COUNTS})
         learner.rows = KeptRows.of(rows, kept.slots)
-        size, count = state.setting("window", int), state.setting("ledger_total", int)
-        learner.ledger = Window.of_arrays(state.arrays, "ledger/", size=size, count=count)
+        learner.ledger = Window.of_state(state, "ledger/", len(offset), learner.n_seen)
         return learner
 
     def __reduce__(self) -> tuple[object, tuple[State]]:

@@ -13,8 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
+from onkel.kernels.rows import GramRows, Rows
+from onkel.kernels.vectors import VectorRows
+from onkel.learners.slots import DENSE_FEATURES
+from onkel.models.state import State
 
-__all__ = ["KeptExamples", "LasvmSolution"]
+__all__ = ["KeptExamples", "LasvmSolution", "kept_of_state"]
+
+FREE_BYTES = 1 << 29  # the memory that the free slots of a state may take
 
 # cpp/learn/lasvm.h has structs with the same fields
 COUNTERS = np.dtype(
@@ -234,3 +240,35 @@ def _first_largest(values: NDArray[np.float64]) -> NDArray[np.int64]:
     at = values.argmax(axis=1)
     found: NDArray[np.int64] = np.where(np.isneginf(values.max(axis=1)), -1, at)
     return found
+
+
+# ---------------------------------------------------------------- from a state
+
+
+def kept_of_state(state: State, rows: Rows, n_outputs: int) -> KeptExamples:
+    """The examples that a state keeps, one for each of the rows."""
+    m, shape = len(rows), (n_outputs, len(rows))
+    slots = state.indices("slots", _most_slots(rows, n_outputs), m)
+    state.check((slots[1:] > slots[:-1]).all(), "the array 'slots' must ascend")
+    row_ids = state.indices("row_ids", state.count("next_row_id"), m)
+    state.check(len(np.unique(row_ids)) == m, "each row must be kept once")
+    box, alpha = state.array("box", np.float64, (m,), finite=False), state.array("alpha", np.float64, shape)
+    sign = state.array("sign", np.int8, shape)
+    state.check((box > 0).all(), "the array 'box' must be positive")
+    state.check(np.isin(sign, (-1, 0, 1)).all() and sign.any(axis=0).all(), "some output must keep each of the rows")
+    inside = (sign * alpha >= 0) & (np.abs(alpha) <= np.where(sign == 0, 0.0, box))
+    state.check(inside.all(), "the array 'alpha' must be within its bounds")
+    if isinstance(rows, GramRows):
+        state.check(rows.block is not None and rows.diagonal is not None, "rows of a Gram matrix must be complete")
+    diagonal, gradient = state.array("diagonal", np.float64, (m,)), state.array("gradient", np.float64, shape)
+    return KeptExamples(slots, row_ids, box, diagonal, alpha, gradient, sign)
+
+
+def _most_slots(rows: Rows, n_outputs: int) -> int:
+    """How many slots a state may have: the free ones between the others are not in it, but take memory all the same."""
+    width = 0
+    if isinstance(rows, VectorRows):
+        width = rows.n_features if rows.is_dense else min(rows.n_features, DENSE_FEATURES)
+    elif isinstance(rows, GramRows) and rows.block is not None:
+        width = rows.block.shape[1]
+    return max(FREE_BYTES // (8 * width + 64 * (n_outputs + 1)), 64 * len(rows))

@@ -6,14 +6,13 @@ from 0, so the hypothesis that it used in any round is the sum of a prefix of it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
-from onkel.errors import InputError
+from onkel.models.state import LARGEST_COUNT, State
 
 __all__ = ["LEDGER", "Ledger", "Window"]
 
@@ -123,16 +122,9 @@ class Ledger:
         return {prefix + name: self.entries[name].copy() for name in LEDGER.names or ()}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray], prefix: str) -> Self:
-        """The ledger whose `arrays` these are."""
-        names = LEDGER.names or ()
-        lengths = {np.shape(arrays.get(prefix + name, 0)) for name in names}  # () of an array that is not there
-        if len(lengths) > 1 or not all(len(shape) == 1 for shape in lengths):
-            raise InputError(f"a ledger needs vectors of one length for {', '.join(names)}; got shapes {lengths}.")
-        entries = np.empty(lengths.pop(), dtype=LEDGER)
-        for name in names:
-            entries[name] = arrays[prefix + name]
-        return cls()._with_entries(entries)
+    def of_state(cls, state: State, prefix: str, n_outputs: int, n_seen: int) -> Self:
+        """The ledger whose `arrays` a state holds, of a learner with so many outputs that has seen so many examples."""
+        return cls()._with_entries(_entries(state, prefix, n_outputs, n_seen))
 
     def _with_entries(self, entries: NDArray[np.void]) -> Self:
         twin = type(self)()
@@ -181,14 +173,27 @@ class Window(Ledger):
         return twin
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray], prefix: str, size: int = 1000, count: int = 0) -> Self:
-        """The window of a `size` whose `arrays` these are, after `count` updates in all."""
-        window = cls(size)
-        window._dropped = count
-        return window._with_entries(Ledger.of_arrays(arrays, prefix).entries)
+    def of_state(cls, state: State, prefix: str, n_outputs: int, n_seen: int) -> Self:
+        """The window whose `arrays` a state holds, with the settings "window", its size, and "ledger_total"."""
+        entries, window = _entries(state, prefix, n_outputs, n_seen), cls(state.count("window", at_least=1))
+        state.check(len(entries) <= window.size, f"{prefix!r} must have at most {window.size} updates")
+        window._dropped = state.count("ledger_total", at_least=len(entries))
+        return window._with_entries(entries)
 
     def _with_entries(self, entries: NDArray[np.void]) -> Self:
         twin = super()._with_entries(entries[-self.size :].copy())
         twin.size = self.size
         twin._dropped = len(self) - len(twin.entries)
         return twin
+
+
+def _entries(state: State, prefix: str, n_outputs: int, n_seen: int) -> NDArray[np.void]:
+    """The entries of a ledger, from the arrays of a state."""
+    rounds = state.indices(prefix + "round", n_seen + 1)
+    state.check(not len(rounds) or rounds[0] > 0, f"the rounds of {prefix!r} must count from 1")
+    state.check((rounds[1:] >= rounds[:-1]).all(), f"the rounds of {prefix!r} must not fall")
+    entries = np.empty(len(rounds), dtype=LEDGER)
+    entries["round"], entries["row"] = rounds, state.indices(prefix + "row", LARGEST_COUNT, len(rounds))
+    entries["class"] = state.indices(prefix + "class", n_outputs, len(rounds))
+    entries["step"] = state.array(prefix + "step", np.float64, rounds.shape)
+    return entries

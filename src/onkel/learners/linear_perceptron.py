@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel._core.transaction import Transaction
-from onkel.errors import InputError
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.counted import CHUNK_ROWS, CHUNK_VALUES, CountedLearner, core_rows
 from onkel.learners.learner import ONE, Floats, Ints
 from onkel.models.linear import LinearModel
-from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 
 __all__ = ["LinearPerceptronLearner"]
@@ -168,19 +166,18 @@ class LinearPerceptronLearner(CountedLearner):
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        V, moments = (np.array(state.array(name), dtype=np.float64) for name in ("V", "moments"))
-        if V.ndim != 2 or V.shape[1] < 1:
-            raise InputError(f"the state of kind {cls.KIND!r}: 'V' must be (outputs, features + 1); got {V.shape}.")
-        check_arrays(state, moments=(moments, V.shape))
+        V = np.array(state.array("V", np.float64, (None, None)))
+        state.check(V.size > 0, f"'V' must be (outputs, features + 1); got {V.shape}")
         learner = cls._untaught(state, V.shape[1] - 1, V.shape[0])
-        learner.V, learner.moments = V, moments
-        learner._read_counted(state)
+        state.check(learner.n_outputs == len(V), f"'V' must have {learner.n_outputs} outputs; got {len(V)}")
+        learner.V, learner.moments = V, np.array(state.array("moments", np.float64, V.shape))
+        learner._read_counted(state, len(V))
         return learner
 
     @classmethod
     def _untaught(cls, state: State, n_features: int, n_outputs: int) -> Self:
         """A new learner with the settings of a state."""
-        return cls(n_features, n_outputs, state.setting("eta", float), state.setting("bias", bool))
+        return cls(n_features, n_outputs, state.setting("eta", float, above=0), state.setting("bias", bool))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self).from_state, (self.state(),)

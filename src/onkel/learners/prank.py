@@ -29,7 +29,6 @@ from onkel.learners.slots import features_in_use
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
-from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 
 __all__ = ["KernelPRankLearner", "LinearPRankLearner", "prank_steps"]
@@ -98,10 +97,9 @@ class _PRank(CountedLearner):
 
     def _read(self, state: State) -> None:
         """Takes thresholds, counts and ledger from a state."""
-        thresholds = np.array(state.array("thresholds"), dtype=np.float64)
-        check_arrays(state, thresholds=(thresholds, (state.setting("n_outputs", int),)))
-        self.thresholds = thresholds
-        self._read_counted(state)
+        n_outputs = state.count("n_outputs")
+        self.thresholds = np.array(state.array("thresholds", np.float64, (n_outputs,)))
+        self._read_counted(state, n_outputs)
 
 
 class LinearSavepoint(NamedTuple):
@@ -204,11 +202,9 @@ class LinearPRankLearner(_PRank):
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        w, n_features = np.array(state.array("w"), dtype=np.float64), state.setting("n_features", int)
-        check_arrays(state, w=(w, (n_features,)))
-        learner = cls(n_features, 0)
+        learner = cls(0, 0)
         learner._read(state)
-        learner.w = w
+        learner.w = np.array(state.array("w", np.float64, (state.count("n_features"),)))
         return learner
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -339,11 +335,9 @@ class KernelPRankLearner(_PRank):
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        support = Support.from_state(state.part("support"))
-        check_arrays(state, **{"support/coef": (support.coef, (len(support), 1))})
         learner = cls(state.kernel(), 0)
         learner._read(state)
-        learner.support = support
+        learner.support = Support.from_state(state.part("support"), learner.kernel, 1)
         return learner
 
     def __reduce__(self) -> tuple[object, ...]:

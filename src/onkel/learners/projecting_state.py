@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core.transaction import Transaction
 from onkel.kernels.vectors import GrowingRows
 from onkel.learners.ledger import Window
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.scorer import check_arrays
-from onkel.models.state import State
+from onkel.learners.support import grown
+from onkel.models.rows_state import kernel_rows, rows_state
+from onkel.models.state import LARGEST_COUNT, State
 
 if TYPE_CHECKING:
     from onkel.learners.projecting import ProjectingLearner
@@ -31,6 +30,7 @@ COUNTERS = ("n_seen", "n_mistakes", "n_updates", "next_row_id", "size")  # of th
 ERRORS = ("beta_error", "alpha_error")  # of the record
 
 L_ = TypeVar("L_", bound="ProjectingLearner")
+Floats = NDArray[np.float64]
 
 
 def write_state(learner: ProjectingLearner) -> State:
@@ -64,45 +64,48 @@ def write_state(learner: ProjectingLearner) -> State:
 def read_state(cls: type[L_], state: State) -> L_:
     """The learner of a state; it learns on exactly as the one that gave it."""
     state.expect(cls.KIND, cls.VERSION)
-    beta = state.array("beta")
+    m = state.count("size")
+    beta = state.array("beta", np.float64, (None, m))
+    state.check(len(beta) > 0, "there must be an output")
     learner = cls(
         state.kernel(),
         len(beta),
-        eta=state.setting("eta", float),
-        budget=None if state.settings["budget"] is None else state.setting("budget", int),
+        eta=state.setting("eta", float, at_least=0),
+        budget=state.count("budget", at_least=max(1, m)) if state.has("budget") else None,
         aggressive=state.setting("aggressive", bool),
     )
     learner.projects = state.setting("projects", bool)
     for name in COUNTERS:
-        setattr(learner.record, name, state.setting(name, int))
+        setattr(learner.record, name, state.count(name))
     for name in ERRORS:
-        setattr(learner.record, name, state.setting(name, float))
-    total = state.setting("ledger_total", int)
-    learner.ledger = Window.of_arrays(state.arrays, "ledger/", state.setting("window", int), total)
-    if len(learner):
-        _read_support(learner, state)
+        setattr(learner.record, name, state.setting(name, float, at_least=0))
+    learner.ledger = Window.of_state(state, "ledger/", len(beta), learner.n_seen)
+    if m:
+        _read_support(learner, state, beta)
     return learner
 
 
-def _read_support(learner: ProjectingLearner, state: State) -> None:
+def _read_support(learner: ProjectingLearner, state: State, beta: Floats) -> None:
     """Fills the slots and the arrays of a learner whose record is that of the state."""
-    m, rows = len(learner), rows_from_state(state.part("support"))
-    beta, row_ids, deferred = state.array("beta"), state.array("row_ids"), state.arrays.get("deferred")
-    check_arrays(state, beta=(beta, (len(beta), m)), row_ids=(row_ids, (m,)))
-    check_arrays(state, row_ids=(row_ids, (len(rows),)))
+    m, rows = len(learner), kernel_rows(state, "support", learner.kernel)
+    state.check(len(rows) == m, f"'support' must have {m} rows; got {len(rows)}")
+    row_ids, L = state.indices("row_ids", LARGEST_COUNT, m), _triangle(state, "L", m)
+    state.check((L.diagonal() > 0).all(), "the diagonal of 'L' must be positive")
+    K_S = None if learner.K_S is None else _triangle(state, "K_S", m)
+    deferred = state.optional_array("deferred", np.float64, (2, m))
+    state.check(deferred is None or len(beta) == 1, "steps can be deferred with one output only")
+    learner.slots.rows = grown(state, rows) if state.setting("growing", bool) else rows
     learner.make_room(m)
-    learner.beta[:, :m], learner.slot_row_ids[:m] = beta, row_ids
-    for name, triangle in (("L", learner.L), ("K_S", learner.K_S)):
-        if triangle is not None:
-            packed: NDArray[np.float64] = state.array(name)
-            check_arrays(state, **{name: (packed, (m * (m + 1) // 2,))})
-            triangle[:m, :m][np.tri(m, dtype=bool)] = packed
+    learner.beta[:, :m], learner.slot_row_ids[:m], learner.L[:m, :m] = beta, row_ids, L
+    if learner.K_S is not None and K_S is not None:
+        learner.K_S[:m, :m] = K_S
     if deferred is not None:
-        check_arrays(state, deferred=(deferred, (2, m)))
         learner.deferred = np.zeros((2, len(learner.L)))
         learner.deferred[:, :m] = deferred
-    if state.setting("growing", bool):
-        with Transaction() as change:
-            learner.slots.put(np.arange(m), rows, change)
-    else:
-        learner.slots.rows = rows
+
+
+def _triangle(state: State, name: str, m: int) -> Floats:
+    """A lower triangle (m, m) whose entries are stored row after row."""
+    triangle = np.zeros((m, m))
+    triangle[np.tri(m, dtype=bool)] = state.array(name, np.float64, (m * (m + 1) // 2,))
+    return triangle

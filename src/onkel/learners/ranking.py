@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
-from onkel.errors import InputError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
@@ -375,11 +374,8 @@ def _settings(learner: RankingLearner) -> dict[str, Any]:
 
 
 def _pairs_of(state: State) -> Pairs:
-    pairs = state.setting("pairs", str)
-    if pairs not in PAIRS:
-        raise InputError(f"the state of kind {state.kind!r}: 'pairs' must be one of {', '.join(PAIRS)}; got {pairs!r}.")
-    return pairs  # type: ignore[return-value]
+    return state.choice("pairs", PAIRS)  # type: ignore[return-value]
 
 
 def _tally_of(state: State) -> Tally:
-    return Tally(state.setting("mistakes", int), state.setting("radius_sq", float))
+    return Tally(state.count("mistakes"), state.setting("radius_sq", float, at_least=0))

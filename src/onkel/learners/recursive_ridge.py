@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction, assign
-from onkel.errors import InputError, ValuesError
+from onkel.errors import ValuesError
 from onkel.kernels import Kernel
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
@@ -51,7 +51,6 @@ from onkel.learners.recursive_least_squares import Covariance, Triangle, prior
 from onkel.learners.slots import features_in_use
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
-from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 
 __all__ = ["FLOOR", "RecursiveRidgeLearner", "variances"]
@@ -340,22 +339,25 @@ class RecursiveRidgeLearner:
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        dictionary, w = Support.from_state(state.part("dictionary")), np.array(state.array("w"), dtype=np.float64)
-        m, entries, values = len(dictionary), state.array("factor"), state.array("covariance")
-        lengths = np.array(state.array("lengths"), dtype=np.float64)
-        if w.ndim != 2:
-            raise InputError(f"the state of kind {cls.KIND!r}: 'w' must be (rows, outputs); got {w.shape}.")
-        check_arrays(state, w=(w, (m, w.shape[1])), lengths=(lengths, (m,)))
-        check_arrays(state, factor=(entries, (m * (m + 1) // 2,)), covariance=(values, (m, m)))
-        numbers = {name: state.setting(name, float) for name in ("alpha", "nu", "forgetting")}
-        budget = None if state.settings.get("budget") is None else state.setting("budget", int)
-        window = state.setting("window", int)
-        learner = cls(state.kernel(), w.shape[1], **numbers, budget=budget, window=window)
-        covariance = prior(learner.forgetting, np.array(values, dtype=np.float64))
-        learner.estimate = Estimate(Triangle.of(entries, m), lengths, w, covariance)
-        learner.dictionary = dictionary
-        learner.ledger = Window.of_arrays(state.arrays, "ledger/", window, state.setting("ledger_total", int))
-        learner.n_seen, learner.next_row_id = state.setting("n_seen", int), state.setting("next_row_id", int)
+        kernel = state.kernel()
+        dictionary = Support.from_state(state.part("dictionary"), kernel, 0)
+        m, alone = len(dictionary), all(block.dtype == np.float64 for block in dictionary.blocks)
+        state.check(alone, "the rows of the dictionary must be of float64")
+        w, lengths = np.array(state.array("w", np.float64, (m, None))), state.array("lengths", np.float64, (m,))
+        state.check(w.shape[1] > 0, "there must be an output")
+        factor = Triangle.of(state.array("factor", np.float64, (m * (m + 1) // 2,)), m)
+        state.check((factor.dense().diagonal() > 0).all(), "the diagonal of 'factor' must be positive")
+        parameters: dict[str, Any] = {
+            "alpha": state.setting("alpha", float, at_least=0),
+            "nu": state.setting("nu", float, at_least=0),
+            "forgetting": state.setting("forgetting", float, above=0, at_most=1),
+            "budget": state.count("budget", at_least=max(1, m)) if state.has("budget") else None,
+        }
+        learner = cls(kernel, w.shape[1], **parameters)
+        covariance = prior(learner.forgetting, np.array(state.array("covariance", np.float64, (m, m))))
+        learner.estimate, learner.dictionary = Estimate(factor, np.array(lengths), w, covariance), dictionary
+        learner.n_seen, learner.next_row_id = state.count("n_seen"), state.count("next_row_id")
+        learner.ledger = Window.of_state(state, "ledger/", w.shape[1], learner.n_seen)
         learner._coef = None
         return learner
 

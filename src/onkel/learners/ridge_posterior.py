@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs
 
-from onkel.errors import InputError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
 from onkel.learners.ridge import CholeskyFactor
-from onkel.models.rows_state import rows_from_state, rows_state
+from onkel.models.rows_state import kernel_rows, rows_state
 from onkel.models.state import State
 
 __all__ = ["RidgePosterior"]
@@ -81,12 +80,10 @@ class RidgePosterior:
     def from_state(cls, state: State) -> Self:
         """The posterior that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        rows, factor, root = rows_from_state(state.part("rows")), state.array("factor"), state.array("root")
-        v = state.arrays.get("v")
+        kernel = state.kernel()
+        rows = kernel_rows(state, "rows", kernel)
         n = len(rows)
-        if factor.shape != (n, n) or root.shape != (n,) or (v is not None and v.shape != (n,)):
-            raise InputError(
-                f"the state of kind {cls.KIND!r}: the factor of {n} rows must have shape {(n, n)}, and root and v "
-                f"{(n,)}; got {factor.shape} and {root.shape}."
-            )
-        return cls(state.kernel(), rows, np.asfortranarray(factor), root, v)
+        factor = state.array("factor", np.float64, (n, n))
+        state.check(n > 0 and (factor.diagonal() > 0).all(), "the diagonal of 'factor' must be positive")
+        root, v = state.array("root", np.float64, (n,)), state.optional_array("v", np.float64, (n,))
+        return cls(kernel, rows, np.asfortranarray(factor), root, v)

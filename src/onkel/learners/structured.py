@@ -19,16 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import assign
-from onkel.checks import check_integer
 from onkel.data.token_features import FeatureIndex, TokenFeatures
-from onkel.errors import InputError
 from onkel.learners.tag_log import TagLog, log_of_state, rounds_of
-from onkel.models.scorer import check_arrays
 from onkel.models.state import Setting, State
 from onkel.models.tag_tables import COUNTS, TagTables, new_counts
 from onkel.models.tag_updates import joined, places, renumbered, updates_arrays
 from onkel.models.token_scorer import LinearTokens, Transitions, sparse_weights
-from onkel.models.viterbi import Lattice
+from onkel.models.viterbi import Lattice, width
 from onkel.models.voted_tokens import LinearRun
 
 __all__ = ["StructuredLearner"]
@@ -246,38 +243,33 @@ class StructuredLearner:
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
         state.expect(cls.KIND, cls.VERSION)
-        n_labels = check_integer(state.setting("n_labels", int), "n_labels", cls.KIND, at_least=1)
-        order, margin = state.setting("order", int), state.setting("margin", float)
-        if order not in (1, 2) or not 0 <= margin < np.inf:
-            raise InputError(
-                f"the state of kind {cls.KIND!r}: order must be 1 or 2, margin ≥ 0; got {order}, {margin}."
-            )
-        learner = cls(
-            n_labels,
-            order=order,
-            margin=margin,
-            exact=state.setting("exact", bool),
-            observed=state.setting("observed", bool),
-            log=state.setting("log", bool),
-        )
-        observed = learner.tables.observed is not None
-        rows = state.array("rows")
-        n = {"features": len(state.array("features/w")), "observed": len(state.array("observed/w")) if observed else 0}
-        learner.add_features(len(rows), n["observed"])
-        if rows.ndim != 1 or not np.array_equal(np.sort(rows[rows != 0]), np.arange(1, n["features"])):
-            raise InputError(f"the state of kind {cls.KIND!r}: 'rows' must hold each row of 'features/w' but 0 once.")
+        exact, observed = state.setting("exact", bool), state.setting("observed", bool)
+        L, dtype = state.count("n_labels", at_least=1), np.float32 if exact else np.float64
+        state.array("transitions/w", dtype, (L + 1, width(L)))  # there are so many labels, for which memory is taken
+        features = state.array("features/w", dtype, (None, width(L)))
+        pairs = len(state.array("observed/w", dtype, (None, L + 1, width(L)))) if observed else 0
+        rows = state.indices("rows", len(features), dtype=np.int32)
+        once = len(features) > 0 and np.array_equal(np.sort(rows[rows != 0]), np.arange(1, len(features)))
+        state.check(once, "'rows' must hold each row of 'features/w' but 0 once")
+        order, margin = state.count("order", 1, 2), state.setting("margin", float, at_least=0)
+        if order == 2:
+            state.array("second/w", dtype, (L + 1, L + 1, width(L)))
+        log = state.setting("log", bool)
+        learner = cls(L, order=order, margin=margin, exact=exact, observed=observed, log=log)
+        learner.add_features(len(rows), pairs)
         learner.tables.rows[: len(rows)] = rows
         for name, table in learner.tables.named().items():
-            for part in ("w", "moment"):
-                given, place = state.array(f"{name}/{part}"), getattr(table, part)
-                size = n.get(name, len(place))
-                check_arrays(state, **{f"{name}/{part}": (given, (size, *place.shape[1:]))})
+            size = {"features": len(features), "observed": pairs}.get(name, len(table.w))
+            for part, place in (("w", table.w), ("moment", table.moment)):
+                given = state.array(f"{name}/{part}", place.dtype, (size, *place.shape[1:]))
+                state.check(not given[..., L:].any(), f"'{name}/{part}' must be 0 behind the {L} labels")
                 place[:size] = given
         for name in COUNTS.names or ():
-            learner.counts[name] = state.setting(name, float if name.endswith("_sq") else int)
-        learner.counts["n_rows"] = n["features"]
+            number = state.setting(name, float, at_least=-np.inf) if name.endswith("_sq") else state.count(name)
+            learner.counts[name] = number
+        learner.counts["n_rows"] = len(features)
         if learner.log is not None:
-            learner.log = TagLog(log_of_state(state, learner.n_features, learner.n_bigrams, n_labels))
+            learner.log = TagLog(log_of_state(state, learner.n_features, pairs if observed else None, L))
         return learner
 
     def __reduce__(self) -> tuple[object, ...]:

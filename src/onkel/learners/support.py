@@ -6,6 +6,7 @@ that LASVM keeps are in `onkel.learners.kernel_cache`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +15,11 @@ from numpy.typing import NDArray
 from onkel._core.transaction import Transaction
 from onkel.errors import InputError
 from onkel.kernels import Kernel
-from onkel.kernels.rows import NO_ROWS, Rows, joined
+from onkel.kernels.rows import NO_ROWS, GramRows, Rows, joined
 from onkel.kernels.tiles import add_scores
 from onkel.kernels.vectors import GrowingRows, VectorRows
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.scorer import check_arrays
-from onkel.models.state import State
+from onkel.models.rows_state import kernel_rows, rows_state
+from onkel.models.state import LARGEST_COUNT, State
 
 __all__ = ["Support", "SupportSize"]
 
@@ -239,25 +239,37 @@ class Support:
         return state
 
     @classmethod
-    def from_state(cls, state: State) -> Support:
+    def from_state(cls, state: State, kernel: Kernel, n_outputs: int) -> Support:
         """The support of a state, in the same blocks, so that sums over it have the same bits."""
         state.expect("learner/support", 1)
-        coef, moment = (np.array(state.array(name), dtype=np.float64) for name in ("coef", "moment"))
-        row_ids = np.array(state.array("row_ids"), dtype=np.int64)
-        if coef.ndim != 2:
-            raise InputError(f"the state of kind {state.kind!r}: 'coef' must be (vectors, outputs); got {coef.shape}.")
-        check_arrays(state, moment=(moment, coef.shape), row_ids=(row_ids, coef.shape[:1]))
-        support = cls(coef.shape[1])
-        support._coef, support._moment, support._row_ids, support._size = coef, moment, row_ids, len(coef)
-        for i, growing in enumerate(state.settings.get("growing", ())):  # type: ignore[arg-type]
-            block = rows_from_state(state.part(f"block {i}"))
-            if growing:
-                assert isinstance(block, VectorRows)
-                grown = GrowingRows(block.n_features, block.dtype)
-                with Transaction() as change:
-                    grown.append(block, change)
-                block = grown
-            support.blocks.append(block)
-        if sum(map(len, support.blocks)) != len(coef):
-            raise InputError(f"the state of kind {state.kind!r} must have a row for each of its {len(coef)} vectors.")
+        coef = np.array(state.array("coef", np.float64, (None, n_outputs)))
+        support = cls(n_outputs)
+        support._size, support._coef = len(coef), coef
+        support._moment = np.array(state.array("moment", np.float64, coef.shape))
+        support._row_ids = np.array(state.indices("row_ids", LARGEST_COUNT, len(coef)))
+        growing = state.settings.get("growing")
+        if not isinstance(growing, tuple) or not all(isinstance(grows, bool) for grows in growing):
+            raise InputError(f"the state of kind {state.kind!r}: 'growing' must be True or False for each block.")
+        blocks = [kernel_rows(state, f"block {i}", kernel) for i in range(len(growing))]
+        state.check(sum(map(len, blocks)) == len(coef), f"there must be a row for each of {len(coef)} vectors")
+        state.check(are_alike(blocks), "all blocks must be rows of one kind, dtype and number of features")
+        support.blocks = [grown(state, b) if grows else b for b, grows in zip(blocks, growing, strict=True)]
         return support
+
+
+def grown(state: State, rows: Rows) -> GrowingRows:
+    """Rows of a state that can be added to in place, which are dense."""
+    if not isinstance(rows, VectorRows) or not rows.is_dense:
+        raise InputError(f"the state of kind {state.kind!r}: rows that grow must be dense vectors.")
+    found = GrowingRows(rows.n_features, rows.dtype)
+    with Transaction() as change:
+        found.append(rows, change)
+    return found
+
+
+def are_alike(blocks: Sequence[Rows]) -> bool:
+    """Whether rows can be used together: they are of one kind and dtype and, if they are vectors, of one width."""
+    some = [block for block in blocks if len(block) or isinstance(block, VectorRows)]
+    widths = {block.n_features if isinstance(block, VectorRows) else None for block in some}
+    kinds = {isinstance(block, GramRows) for block in some}
+    return len(widths) <= 1 and len(kinds) <= 1 and len({block.dtype for block in some}) <= 1

@@ -60,7 +60,7 @@ def rounds_of(parts: Sequence[_Rounds]) -> Ints:
     return np.concatenate([np.empty(0, dtype=np.int64), *(part.rounds for part in parts)])
 
 
-def log_of_state(state: State, n_features: int, n_pairs: int, n_labels: int) -> list[Updates]:
+def log_of_state(state: State, n_features: int, n_pairs: int | None, n_labels: int) -> list[Updates]:
     """The log that a learner's state holds under "log/"; refuses one that does not fit its counts."""
     updates = updates_of_arrays(state, "log/", n_features, n_pairs, n_labels)
     if updates is not None and updates.rounds[-1] > state.setting("n_seen", int):

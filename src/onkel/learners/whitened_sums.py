@@ -37,8 +37,8 @@ from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.state import Setting, State
+from onkel.models.rows_state import kernel_rows, rows_state
+from onkel.models.state import LARGEST_COUNT, Setting, State
 
 __all__ = ["Solution", "WhitenedSums", "regularised_factor", "same_dtype"]
 
@@ -245,19 +245,25 @@ class WhitenedSums:
     def from_state(cls, state: State) -> Self:
         """The sums of a state; rows can be added to them as before."""
         state.expect(cls.KIND, cls.VERSION)
-        rows, n_targets = rows_from_state(state.part("centers")), state.setting("n_targets", int)
-        places, factor, sums = (state.array(name) for name in ("places", "factor", "sums"))
+        kernel, n_targets = state.kernel(), state.count("n_targets", at_least=1)
+        rows = kernel_rows(state, "centers", kernel)
         r, size = len(rows), len(rows) + n_targets + EXTRA
-        shapes = (places.shape, factor.shape, sums.shape)
-        if n_targets < 1 or shapes != ((r,), (r, r), (size, size)) or {factor.dtype, sums.dtype} != {np.dtype("f8")}:
-            raise InputError(
-                f"the state of kind {cls.KIND!r}: places, factor and sums of {r} centres and {n_targets} targets must "
-                f"have the shapes {(r,)}, {(r, r)} and {(size, size)} in float64; got {shapes}."
-            )
-        centers = Centers(state.kernel(), rows, places, np.asfortranarray(factor))
+        state.check(r > 0, "there must be a centre")
+        factor, sums = state.array("factor", np.float64, (r, r)), state.array("sums", np.float64, (size, size))
+        state.check((factor.diagonal() > 0).all(), "the diagonal of 'factor' must be positive")
+        state.check(_are_sums(sums), "'sums' must be sums of products")
+        centers = Centers(kernel, rows, state.indices("places", LARGEST_COUNT, r), np.asfortranarray(factor))
         made = cls(centers, n_targets, fit_intercept=state.setting("fit_intercept", bool))
         made._sums = np.array(sums, order="F")
         return made
+
+
+def _are_sums(sums: Floats) -> bool:
+    """Whether a lower triangle can be that of sums of products, |Σ ab| ≤ √(Σ a² Σ b²), up to rounding."""
+    lengths = np.sqrt(np.maximum(sums.diagonal(), 0.0))
+    with np.errstate(over="ignore"):
+        largest = np.multiply.outer(lengths, lengths) * (1 + 1e-6)
+    return bool((sums.diagonal() >= 0).all() and (np.abs(np.tril(sums)) <= largest).all())
 
 
 def same_dtype(x: Rows, s: Rows) -> Rows:

@@ -179,15 +179,14 @@ class Columns(Frozen):
     def from_state(cls, state: State) -> Self:
         """The columns that have this state."""
         state.expect(cls.KIND, cls.VERSION)
-        n_features = None if state.settings.get("n_features") is None else state.setting("n_features", int)
-        names = tuple(state.array("names").tolist()) if "names" in state.arrays else None
-        dtype = state.setting("dtype", str)
-        if dtype not in ("float32", "float64") or (names is not None and len(names) != n_features):
-            raise InputError(
-                f"the state of kind {cls.KIND!r}: dtype must be float32 or float64, and there must be a name for each "
-                f"of the {n_features} features; got {dtype} and {0 if names is None else len(names)} names."
-            )
-        return cls(n_features, names, np.dtype(dtype), state.setting("open", bool))
+        n_features = state.count("n_features") if state.has("n_features") else None
+        given, names = state.optional_array("names", object, (n_features,)), None
+        if given is not None:
+            state.check(n_features is not None, "features with names must have a number")
+            names = tuple(given.tolist())
+            state.check(all(isinstance(name, Hashable) for name in names), "the names of features must be hashable")
+        dtype = np.dtype(state.choice("dtype", ("float32", "float64")))
+        return cls(n_features, names, dtype, state.setting("open", bool))
 
 
 def _listed(names: list[str]) -> str:

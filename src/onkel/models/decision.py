@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
+import math
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.errors import InputError, ParameterError
+from onkel.errors import ParameterError
 from onkel.models.frozen import Frozen
 from onkel.models.one_vs_one import by_class, votes
 from onkel.models.state import State
@@ -92,13 +93,13 @@ class Classes(Frozen):
     def from_state(cls, state: State) -> Self:
         """The decision that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        labels, seen = state.array("labels"), state.arrays.get("seen")
-        if labels.ndim != 1 or labels.size == 0 or (seen is not None and seen.shape != labels.shape):
-            raise InputError(f"the state of kind {cls.KIND!r}: labels must be a vector, and seen as long as it.")
-        pairs = state.settings.get("pairs")
-        if pairs is not None and pairs != "ovr" and pairs != "ovo":
-            raise InputError(f"the state of kind {cls.KIND!r}: pairs must be None, 'ovr' or 'ovo'; got {pairs!r}.")
-        return cls(labels, seen, pairs, state.setting("break_ties", bool))
+        labels = state.array("labels", shape=(None,))
+        state.check(len(labels) > 0, "there must be a label")
+        seen = state.optional_array("seen", np.bool_, labels.shape)
+        pairs: Any = state.choice("pairs", ("ovr", "ovo")) if state.has("pairs") else None
+        break_ties = state.setting("break_ties", bool)
+        state.check(not break_ties or pairs != "ovo", "'break_ties' must be False with 'pairs' \"ovo\"")
+        return cls(labels, seen, pairs, break_ties)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -169,7 +170,7 @@ class Outlier(Frozen):
     def from_state(cls, state: State) -> Self:
         """The decision that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        return cls(state.setting("threshold", float), state.setting("inclusive", bool))
+        return cls(state.setting("threshold", float, at_least=-math.inf), state.setting("inclusive", bool))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -205,12 +206,10 @@ class Ranks(Frozen):
     def from_state(cls, state: State) -> Self:
         """The decision that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        labels, thresholds = state.array("labels"), state.array("thresholds")
-        if labels.ndim != 1 or thresholds.shape != (labels.size - 1,) or (np.diff(thresholds) < 0).any():
-            raise InputError(
-                f"the state of kind {cls.KIND!r}: labels must be a vector, and thresholds an ascending one, shorter by "
-                f"one; got shapes {labels.shape} and {thresholds.shape}."
-            )
+        labels = state.array("labels", shape=(None,))
+        state.check(len(labels) > 0, "there must be a grade")
+        thresholds = state.array("thresholds", np.float64, (len(labels) - 1,))
+        state.check((thresholds[1:] >= thresholds[:-1]).all(), "the array 'thresholds' must ascend")
         return cls(labels, thresholds)
 
 

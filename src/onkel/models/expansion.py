@@ -13,7 +13,7 @@ from onkel.errors import GramError, KindError, ParameterError
 from onkel.kernels import Kernel
 from onkel.kernels.pursuit import pursue
 from onkel.kernels.tiles import add_scores
-from onkel.models.scorer import Contribution, SupportModel, check_arrays, check_output
+from onkel.models.scorer import Contribution, SupportModel, check_output
 from onkel.models.state import State
 
 __all__ = ["Expansion", "ReducedExpansion"]
@@ -103,8 +103,8 @@ class Expansion(SupportModel):
     def from_state(cls, state: State) -> Self:
         """The expansion that has this state."""
         kernel, support, rows = cls._read(state)
-        coef, intercept = state.array("coef"), state.array("intercept")
-        check_arrays(state, coef=(coef, (len(support), intercept.size)), intercept=(intercept, (intercept.size,)))
+        intercept = state.array("intercept", np.float64, (None,))
+        coef = state.array("coef", np.float64, (len(support), len(intercept)))
         return cls(kernel, support, rows, coef, intercept)
 
 
@@ -134,10 +134,9 @@ class ReducedExpansion(Expansion):
     def from_state(cls, state: State) -> Self:
         """The expansion that has this state."""
         kernel, support, rows = cls._read(state)
-        coef, intercept, error = (state.array(name) for name in ("coef", "intercept", "rkhs_error"))
-        check_arrays(state, coef=(coef, (len(support), intercept.size)), intercept=(intercept, (intercept.size,)))
-        check_arrays(state, rkhs_error=(error, intercept.shape))
-        return cls(kernel, support, rows, coef, intercept, error)
+        intercept = state.array("intercept", np.float64, (None,))
+        coef = state.array("coef", np.float64, (len(support), len(intercept)))
+        return cls(kernel, support, rows, coef, intercept, state.array("rkhs_error", np.float64, intercept.shape))
 
 
 def _refuse_kernel(kernel: Kernel) -> None:

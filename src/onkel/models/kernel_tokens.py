@@ -91,6 +91,7 @@ class KernelTokens(Frozen):
         expansion, transitions = from_state(state.part("expansion")), Transitions.of_arrays(state)
         if not isinstance(expansion, Expansion) or expansion.n_outputs != transitions.first.shape[1]:
             raise InputError(f"the state of kind {cls.KIND!r}: an expansion must have an output for each label.")
+        state.check(transitions.first.dtype == np.float64, "'transitions' must be of float64, as the expansion is")
         return cls(expansion, transitions)
 
 
@@ -155,10 +156,9 @@ class KernelRun(Frozen):
     def from_state(cls, state: State) -> Self:
         """The run that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        expansion, order = Expansion.from_state(state.part("expansion")), state.setting("order", int)
-        if order not in (1, 2):
-            raise InputError(f"the state of kind {cls.KIND!r}: order must be 1 or 2; got {order}.")
-        updates = updates_of_arrays(state, "updates/", 0, 0, expansion.n_outputs)
+        expansion, order = Expansion.from_state(state.part("expansion")), state.count("order", 1, 2)
+        state.check(expansion.n_outputs > 0, "its expansion must have an output for each label")
+        updates = updates_of_arrays(state, "updates/", 0, None, expansion.n_outputs)
         check_support(updates, expansion.coef, state)
         return cls(expansion, updates, order)
 
@@ -173,7 +173,10 @@ def _support_sizes(updates: Updates | None) -> Ints:
 
 def check_support(updates: Updates | None, coef: NDArray[np.float64], state: State) -> None:
     """Refuses the updates of a state that did not give its support vectors these coefficients (vectors, labels)."""
-    labels, none = np.eye(coef.shape[1]), np.empty(0, dtype=np.int32)
+    none, wanted = np.empty(0, dtype=np.int32), "its updates must be those that gave its coefficients"
     y, z = (none, none) if updates is None else (updates.y, updates.z)
-    if not np.array_equal(labels[y[y != z]] - labels[z[y != z]], coef):
-        raise InputError(f"the state of kind {state.kind!r}: its updates must be those that gave its coefficients.")
+    wrong = y != z
+    state.check(np.count_nonzero(wrong) == len(coef), wanted)
+    steps, vector = np.zeros(coef.shape), np.arange(len(coef))
+    steps[vector, y[wrong]], steps[vector, z[wrong]] = 1.0, -1.0
+    state.check(np.array_equal(steps, coef), wanted)

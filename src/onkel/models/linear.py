@@ -12,7 +12,7 @@ from onkel.errors import ShapeError
 from onkel.kernels import Linear, prepare
 from onkel.kernels.vectors import VectorRows
 from onkel.models.frozen import Frozen
-from onkel.models.scorer import as_one_row, check_arrays, check_output, check_width
+from onkel.models.scorer import as_one_row, check_output, check_width
 from onkel.models.state import State
 
 __all__ = ["FeatureContribution", "LinearModel"]
@@ -90,6 +90,5 @@ class LinearModel(Frozen):
     def from_state(cls, state: State) -> Self:
         """The linear model that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        coef, intercept = state.array("coef"), state.array("intercept")
-        check_arrays(state, intercept=(intercept, (intercept.size,)), coef=(coef, (intercept.size, *coef.shape[1:2])))
-        return cls(coef, intercept)
+        intercept = state.array("intercept", np.float64, (None,))
+        return cls(state.array("coef", np.float64, (len(intercept), None)), intercept)

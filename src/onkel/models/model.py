@@ -20,7 +20,7 @@ from onkel.kernels import Kernel, Linear, prepare
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns, dict_of, dicts_of
-from onkel.models.decision import Decision, Outlier, Ranks
+from onkel.models.decision import Classes, Decision, Outlier, Ranks
 from onkel.models.expansion import Expansion, ReducedExpansion
 from onkel.models.frozen import Frozen
 from onkel.models.linear import FeatureContribution, LinearModel
@@ -298,4 +298,34 @@ class ScoreModel(Frozen):
                 f"the state of kind {cls.KIND!r} must have a scorer and a decision; got {type(scorer).__name__} and "
                 f"{type(decision).__name__}."
             )
-        return cls(scorer, decision, Columns.from_state(state.part("columns")))
+        columns = Columns.from_state(state.part("columns"))
+        n = scorer.n_outputs
+        state.check(_decides(decision, n), f"its decision, {type(decision).__name__}, must be about {n} outputs")
+        state.check(_has_width(scorer, columns.n_features), f"its scorer must have {columns.n_features} features")
+        return cls(scorer, decision, columns)
+
+
+def _decides(decision: Decision, n_outputs: int) -> bool:
+    """Whether a decision is about so many outputs."""
+    if isinstance(decision, Ranks):
+        return n_outputs == 1
+    if not isinstance(decision, Classes):
+        return n_outputs >= 1
+    k = len(decision.labels)
+    if decision.pairs is not None:
+        return n_outputs == k * (k - 1) // 2
+    return k == 1 or n_outputs == k or (k == 2 and n_outputs == 1)
+
+
+def _has_width(scorer: Scorer, n_features: int | None) -> bool:
+    """Whether a scorer takes rows of so many features: kernel values with so many points, if it takes these."""
+    if isinstance(scorer, LinearModel):
+        return bool(scorer.coef.shape[1] == n_features)
+    if not isinstance(scorer, SupportModel):
+        return False
+    support = scorer.support
+    if isinstance(support, VectorRows):
+        return support.n_features == n_features
+    if isinstance(support, GramRows) and support.columns is not None and len(support.columns):
+        return n_features is not None and int(support.columns.max()) < n_features
+    return True

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.errors import InputError
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
 from onkel.models.expansion import Expansion, ReducedExpansion
-from onkel.models.scorer import Contribution, SupportModel, check_arrays, check_output
+from onkel.models.scorer import Contribution, SupportModel, check_output
 from onkel.models.state import State
 
 __all__ = ["OneVsOne", "all_pairs", "by_class", "votes"]
@@ -114,12 +113,11 @@ class OneVsOne(SupportModel):
     def from_state(cls, state: State) -> Self:
         """The model that has this state."""
         kernel, support, rows = cls._read(state)
-        counts, coef, intercept = (state.array(name) for name in ("counts", "coef", "intercept"))
-        m, k = len(support), counts.size
-        check_arrays(state, counts=(counts, (k,)), coef=(coef, (k - 1, m)), intercept=(intercept, (k * (k - 1) // 2,)))
-        if counts.min() < 0 or counts.sum() != m:
-            raise InputError(f"the state of kind {state.kind!r}: 'counts' must sum to {m}; got {counts.tolist()}.")
-        return cls(kernel, support, rows, counts, coef, intercept)
+        m, counts = len(support), state.indices("counts", len(support) + 1)
+        k = len(counts)
+        state.check(k >= 2 and sum(counts.tolist()) == m, f"'counts' must be those of two classes or more, {m} in all")
+        coef = state.array("coef", np.float64, (k - 1, m))
+        return cls(kernel, support, rows, counts, coef, state.array("intercept", np.float64, (k * (k - 1) // 2,)))
 
 
 def all_pairs(k: int) -> list[tuple[int, int]]:

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.errors import InputError, KindError
+from onkel.errors import KindError
 from onkel.kernels.tiles import fill
 from onkel.models.expansion import Expansion
 from onkel.models.model import NO_VOTES, ScoreModel
-from onkel.models.scorer import check_arrays
 from onkel.models.state import State
 
 __all__ = ["ItemVote", "RankingModel", "best_item"]
@@ -81,15 +80,10 @@ class ItemVote(Expansion):
     def from_state(cls, state: State) -> Self:
         """The vote that has this state."""
         kernel, support, rows = cls._read(state)
-        coef, intercept, place, step, ends, used = (
-            state.array(name) for name in ("coef", "intercept", "place", "step", "ends", "used")
-        )
-        check_arrays(state, coef=(coef, (len(support), 1)), intercept=(intercept, (1,)))
-        check_arrays(state, place=(place, (place.size,)), step=(step, (place.size,)), used=(used, (ends.size,)))
-        if place.size and not 0 <= place.min() <= place.max() < len(support):
-            raise InputError(f"the state of kind {state.kind!r}: 'place' must be indices below {len(support)}.")
-        if not ends.size or ends[0] != 0 or ends[-1] != place.size or (np.diff(ends) < 0).any():
-            raise InputError(f"the state of kind {state.kind!r}: 'ends' must rise from 0 to {place.size}.")
+        coef, intercept = state.array("coef", np.float64, (len(support), 1)), state.array("intercept", np.float64, (1,))
+        place = state.indices("place", len(support))
+        step, ends = state.array("step", np.float64, place.shape), state.offsets("ends", len(place))
+        used = state.array("used", np.float64, ends.shape)
         return cls(kernel, support, rows, coef, intercept, place, step, ends, used)
 
 

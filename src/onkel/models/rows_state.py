@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from onkel.checks import FLOATS
 from onkel.errors import InputError, KindError
+from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import Csr, VectorRows
-from onkel.models.state import State
+from onkel.models.state import LARGEST_COUNT, State
 
-__all__ = ["rows_from_state", "rows_state"]
+__all__ = ["kernel_rows", "rows_from_state", "rows_state"]
 
+MOST_FEATURES = 2**31 - 1  # of CSR rows, whose indices are int32
 GRAM = ("block", "columns", "diagonal")
 
 
@@ -50,50 +52,53 @@ def _kept(array: NDArray, copy: bool) -> NDArray:
 def rows_from_state(state: State) -> Rows:
     """The rows that `rows_state` has written, over the read-only arrays of the state.
 
-    The sizes are checked, because the compiled core relies on them and a state may come from a file.
+    Everything is checked, because the compiled core relies on it and a state may come from a file.
     """
     state.expect(state.kind, 1)
     match state.kind:
         case "rows/dense":
-            data = np.ascontiguousarray(state.array("data"))
-            _check(data.ndim == 2 and data.dtype in FLOATS, state, "data must be a matrix of float32 or float64")
-            return VectorRows(data)
+            return VectorRows(np.ascontiguousarray(state.array("data", FLOATS, (None, None))))
         case "rows/csr":
-            return VectorRows(_csr(state), state.setting("n_features", int))
+            return _csr(state)
         case "rows/objects":
-            objects = state.array("objects")
-            _check(objects.ndim == 1 and objects.dtype == object, state, "objects must be a vector of objects")
-            return ObjectRows(objects)
+            return ObjectRows(state.array("objects", object, (None,)))
         case "rows/gram":
-            return GramRows(*_gram(state))
+            return _gram(state)
     raise InputError(f"rows have the kind rows/dense, rows/csr, rows/objects or rows/gram; got {state.kind!r}.")
 
 
-def _csr(state: State) -> Csr:
-    indptr, indices, data = (np.ascontiguousarray(state.array(name)) for name in Csr._fields)
-    n_features = state.setting("n_features", int)
-    right_types = indptr.dtype == np.int64 and indices.dtype == np.int32 and data.dtype in FLOATS
-    _check(right_types, state, "indptr must be int64, indices int32 and data float32 or float64")
-    one_dimension = indptr.ndim == indices.ndim == data.ndim == 1
-    _check(one_dimension and indptr.size > 0, state, "indptr, indices and data must be vectors")
-    starts = indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(indices) == len(data)
-    _check(starts, state, "indptr must rise from 0 to the number of entries")
-    inside = not indices.size or (indices.min() >= 0 and indices.max() < n_features)
-    _check(inside, state, "indices must be columns of the matrix")
-    return Csr(indptr, indices, data)
+def kernel_rows(state: State, name: str, kernel: Kernel) -> Rows:
+    """The rows that are the part `name` of a state, which this kernel must be able to take on its right-hand side."""
+    rows = rows_from_state(state.part(name))
+    if isinstance(rows, ObjectRows) and not len(rows):
+        return rows  # NO_ROWS, which every kernel takes
+    takes = "vectors" if isinstance(rows, VectorRows) else "objects" if isinstance(rows, ObjectRows) else "gram"
+    state.check(kernel.takes in (takes, "anything"), f"{name!r} must be {kernel.takes}, as {kernel!r} takes them")
+    if isinstance(rows, GramRows):
+        state.check(rows.columns is not None, f"{name!r} must have the columns of a Gram matrix that its points are")
+    elif isinstance(rows, VectorRows) and len(rows):
+        kernel.check_rows(rows, name)
+    return rows
 
 
-def _gram(state: State) -> tuple[NDArray | None, NDArray[np.intp] | None, NDArray | None]:
-    block, columns, diagonal = (state.arrays.get(name) for name in GRAM)
-    dimensions = (a is None or a.ndim == d for a, d in ((block, 2), (columns, 1), (diagonal, 1)))
-    _check(all(dimensions), state, "block must be a matrix, columns and diagonal vectors")
-    lengths = {len(a) for a in (block, columns, diagonal) if a is not None}
-    _check(len(lengths) == 1, state, "block, columns and diagonal must be of one length")
-    _check(columns is None or columns.dtype == np.intp, state, "columns must be whole numbers")
-    return block, columns, diagonal
+def _csr(state: State) -> VectorRows:
+    n_features = state.count("n_features", at_most=MOST_FEATURES)
+    data = state.array("data", FLOATS, (None,))
+    indices = state.indices("indices", n_features, len(data), np.int32)
+    indptr = state.offsets("indptr", len(data))
+    rises = np.ones(len(indices), dtype=bool)
+    rises[1:] = indices[1:] > indices[:-1]
+    rises[indptr[:-1][indptr[:-1] < len(indices)]] = True  # the first entry of a row
+    state.check(rises.all(), "the array 'indices' must rise within each row")
+    csr = Csr(np.ascontiguousarray(indptr), np.ascontiguousarray(indices), np.ascontiguousarray(data))
+    return VectorRows(csr, n_features)
 
 
-def _check(right: bool | np.bool_, state: State, wanted: str) -> None:
-    if not right:
-        shapes = ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in state.arrays.items())
-        raise InputError(f"the state of kind {state.kind!r}: {wanted}; got {shapes}.")
+def _gram(state: State) -> GramRows:
+    block, diagonal = state.optional_array("block", FLOATS, (None, None)), state.optional_array("diagonal", FLOATS)
+    lengths = {len(a) for a in (block, state.arrays.get("columns"), diagonal) if a is not None and a.ndim}
+    state.check(len(lengths) == 1, "block, columns and diagonal must be of one length, and one of them must be there")
+    n, columns = lengths.pop(), None
+    if "columns" in state.arrays:
+        columns = state.indices("columns", LARGEST_COUNT if block is None else block.shape[1], n, np.intp)
+    return GramRows(block, columns, state.optional_array("diagonal", FLOATS, (n,)))

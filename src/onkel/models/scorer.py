@@ -24,7 +24,7 @@ from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
 from onkel.models.frozen import Frozen
-from onkel.models.rows_state import rows_from_state, rows_state
+from onkel.models.rows_state import kernel_rows, rows_state
 from onkel.models.state import Setting, State
 
 __all__ = ["Contribution", "Scorer", "SupportModel", "support_data"]
@@ -128,9 +128,9 @@ class SupportModel(Frozen):
     def _read(cls, state: State) -> tuple[Kernel, Rows, NDArray[np.int64]]:
         """Kernel, support vectors and their indices, from a state of this class."""
         state.expect(cls.KIND, cls.VERSION)
-        support, rows = rows_from_state(state.part("support")), state.array("rows")
-        check_arrays(state, rows=(rows, (len(support),)))
-        return state.kernel(), support, rows
+        kernel = state.kernel()
+        support = kernel_rows(state, "support", kernel)
+        return kernel, support, state.array("rows", np.int64, (len(support),))
 
 
 def check_width(x: VectorRows, n_features: int, who: str) -> None:

@@ -18,11 +18,13 @@ In memory a setting may be a kernel object. `to_json` writes kernels by their `c
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -42,6 +44,8 @@ T = TypeVar("T", bool, int, float, str)
 
 SCALARS = (type(None), bool, int, float, str)
 KERNEL, FLOAT = "$kernel", "$float"  # keys that stand for a kernel and for NaN or infinity in JSON
+LARGEST_COUNT = 2**53  # of what a learner counts: it can count on for ever, and a float64 holds it exactly
+WIDEST_EMPTY = 2**20  # the longest axis of an array without entries, which takes no room in a file whatever its shape
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +76,10 @@ class State:
         object.__setattr__(self, "version", check_integer(self.version, "version", "State", at_least=1))
         if not isinstance(self.settings, Mapping) or not isinstance(self.arrays, Mapping):
             raise KindError("State: settings and arrays must be mappings from names to values.")
-        object.__setattr__(self, "settings", _frozen(self.settings, "settings"))
+        try:
+            object.__setattr__(self, "settings", _frozen(self.settings, "settings"))
+        except RecursionError:
+            raise KindError("State: settings must be nested less deep; got too many levels.") from None
         for name, array in self.arrays.items():
             if not isinstance(name, str) or not isinstance(array, np.ndarray):
                 raise KindError(
@@ -84,18 +91,54 @@ class State:
 
     # ---------------------------------------------------------------- values
 
-    def setting(self, name: str, of: type[T]) -> T:
-        """The setting of this name, which must have the type `of`: bool, int, float or str."""
+    def setting(
+        self,
+        name: str,
+        of: type[T],
+        *,
+        above: float | None = None,
+        at_least: float | None = None,
+        at_most: float | None = None,
+    ) -> T:
+        """The setting of this name, which must have the type `of`: bool, int, float or str.
+
+        A number must be > `above`, ≥ `at_least` and ≤ `at_most`, and finite, as soon as one of these is given.
+        """
         value = self._value(name)
         if type(value) is not of:
-            raise InputError(f"{self._name}: {name!r} must be of type {of.__name__}; got {value!r}.")
+            raise InputError(f"{self._name}: {name!r} must be of type {of.__name__}; got {_shown(value)}.")
+        bounds = {">": above, ">=": at_least, "<=": at_most}
+        wanted = " and ".join(f"{sign} {bound}" for sign, bound in bounds.items() if bound is not None)
+        number: float = value if wanted else 0.0  # type: ignore[assignment]
+        right = abs(number) < math.inf and (above is None or number > above)
+        if not right or (at_least is not None and number < at_least) or (at_most is not None and number > at_most):
+            raise InputError(f"{self._name}: {name!r} must be finite and {wanted}; got {_shown(value)}.")
         return value
+
+    def count(self, name: str, at_least: int = 0, at_most: int = LARGEST_COUNT) -> int:
+        """The setting of this name, which must be a whole number that something was counted or is limited by."""
+        return self.setting(name, int, at_least=at_least, at_most=at_most)
+
+    def choice(self, name: str, allowed: Collection[str]) -> str:
+        """The setting of this name, which must be one of the allowed strings."""
+        value = self.setting(name, str)
+        self.check(value in allowed, f"{name!r} must be one of {', '.join(allowed)}; got {_shown(value)}")
+        return value
+
+    def has(self, name: str) -> bool:
+        """Whether there is a setting of this name that is not None."""
+        return self.settings.get(name) is not None
+
+    def check(self, right: bool | np.bool_, wanted: str) -> None:
+        """Refuses the state unless something is `right`; `wanted` says what must be so."""
+        if not right:
+            raise InputError(f"{self._name}: {wanted}.")
 
     def kernel(self, name: str = "kernel") -> Kernel:
         """The setting of this name, which must be a kernel."""
         value = self._value(name)
         if not isinstance(value, Kernel):
-            raise InputError(f"{self._name}: {name!r} must be a kernel; got {value!r}. Read JSON by from_json.")
+            raise InputError(f"{self._name}: {name!r} must be a kernel; got {_shown(value)}. Read JSON by from_json.")
         return value
 
     def array(
@@ -116,6 +159,8 @@ class State:
         dtype : the dtype that the array must have, or a tuple of those that it may have; None (default): any.
         shape : the shape that it must have; None in the place of a length, or of the whole shape: any.
         finite : whether floats of a given dtype must be finite; True by default.
+
+        An axis of any length is limited if there are no entries, because nothing else limits what it asks for.
         """
         if name not in self.arrays:
             raise InputError(f"{self._name} must have the array {name!r}; it has {_listed(self.arrays)}.")
@@ -125,11 +170,38 @@ class State:
             wanted = " or ".join(map(str, dtypes))
             raise InputError(f"{self._name}: the array {name!r} must be of {wanted}; got {array.dtype}.")
         if shape is not None and not _fits(array.shape, shape):
-            wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
+            wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ("," * (len(shape) == 1)) + ")"
             raise InputError(f"{self._name}: the array {name!r} must have shape {wanted}; got {array.shape}.")
+        if shape is not None and array.size == 0 and max(array.shape, default=0) > WIDEST_EMPTY:
+            raise InputError(f"{self._name}: the array {name!r} has no entries, and the shape {array.shape}.")
         if dtypes and finite and array.dtype.kind == "f" and not np.isfinite(array).all():
             raise InputError(f"{self._name}: the array {name!r} must be finite; got NaN or infinity.")
         return array
+
+    def optional_array(
+        self,
+        name: str,
+        dtype: DTypeLike | tuple[DTypeLike, ...] | None = None,
+        shape: tuple[int | None, ...] | None = None,
+    ) -> NDArray | None:
+        """The array of this name, as `array` gives it; None if there is none."""
+        return self.array(name, dtype, shape) if name in self.arrays else None
+
+    def indices(
+        self, name: str, below: int, length: int | None = None, dtype: type[np.integer] = np.int64
+    ) -> NDArray[Any]:
+        """The array of this name, which must hold whole numbers from 0 to `below` − 1; `length` of them, if given."""
+        found = self.array(name, dtype, (length,))
+        inside = not found.size or 0 <= int(found.min()) <= int(found.max()) < below
+        self.check(inside, f"the array {name!r} must hold indices from 0 to {below - 1}")
+        return found
+
+    def offsets(self, name: str, end: int, length: int | None = None) -> NDArray[np.int64]:
+        """The array of this name, which must rise from 0 to `end`: where each of `length` parts begins, and the end."""
+        found: NDArray[np.int64] = self.array(name, np.int64, (None if length is None else length + 1,))
+        rises = found.size > 0 and found[0] == 0 and found[-1] == end and (found[1:] >= found[:-1]).all()
+        self.check(rises, f"the array {name!r} must rise from 0 to {end}")
+        return found
 
     def expect(self, kind: str, version: int) -> None:
         """Refuses a state of another kind, or of a newer version than `version`."""
@@ -165,10 +237,21 @@ class State:
         """The state that `with_part` has put under this name."""
         inner = self._value(name)
         if not isinstance(inner, Mapping) or set(inner) != {"kind", "version", "settings"}:
-            raise InputError(f"{self._name}: {name!r} must be a part, with kind, version and settings; got {inner!r}.")
-        prefix = f"{name}/"
-        arrays = {key[len(prefix) :]: array for key, array in self.arrays.items() if key.startswith(prefix)}
+            raise InputError(
+                f"{self._name}: {name!r} must be a part, with kind, version and settings; got {_shown(inner)}."
+            )
+        arrays = self._arrays_of_parts.get(name, {})
         return State(inner["kind"], inner["version"], inner["settings"], arrays)  # type: ignore[arg-type]
+
+    @functools.cached_property
+    def _arrays_of_parts(self) -> dict[str, dict[str, NDArray]]:
+        """The arrays of each part, found once: a state may have thousands of parts."""
+        found: dict[str, dict[str, NDArray]] = {}
+        for name, array in self.arrays.items():
+            part, slash, rest = name.partition("/")
+            if slash:
+                found.setdefault(part, {})[rest] = array
+        return found
 
     # ---------------------------------------------------------------- Python
 
@@ -273,6 +356,14 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
 
 def _listed(names: Mapping[str, object]) -> str:
     return ", ".join(map(repr, names)) or "none"
+
+
+def _shown(value: object) -> str:
+    """A short repr: what came may be huge, or a number of too many digits to print."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:
+        return f"a {type(value).__name__} that cannot be printed"
 
 
 # ---------------------------------------------------------------- JSON

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.data.token_features import TokenFeatures
-from onkel.errors import InputError
-from onkel.models.state import State
+from onkel.models.state import LARGEST_COUNT, State
 
 __all__ = [
     "Updates",
@@ -113,36 +112,28 @@ def updates_arrays(updates: Updates | None, prefix: str) -> dict[str, NDArray]:
     return {prefix + name: array for name, array in fields.items() if array is not None}
 
 
-def updates_of_arrays(state: State, prefix: str, n_features: int, n_pairs: int, n_labels: int) -> Updates | None:
-    """The updates whose arrays a state holds; refuses arrays that do not fit each other, as the core relies on them."""
+def updates_of_arrays(state: State, prefix: str, n_features: int, n_pairs: int | None, n_labels: int) -> Updates | None:
+    """The updates whose arrays a state holds; refuses arrays that do not fit each other, as the core relies on them.
+
+    `n_pairs` is the number of features of pairs of labels; None: there are no such features.
+    """
     if prefix + "rounds" not in state.arrays:
         return None
-    y, z, rounds = (state.array(prefix + name) for name in ("y", "z", "rounds"))
-    starts, indptr, ids = (state.array(prefix + name) for name in ("starts", "indptr", "ids"))
-    more = [state.arrays.get(prefix + name) for name in TokenFeatures._fields[3:]]
-    fits = all(array.ndim == 1 for array in (y, z, rounds, starts, indptr, ids, *(a for a in more if a is not None)))
-    fits = fits and len(rounds) > 0 and len(starts) == len(rounds) + 1 and bool(rounds[0] > 0) and _ascends(rounds)
-    fits = fits and _points(starts, len(y)) and _ascends(starts) and len(z) == len(y) == len(indptr) - 1
-    fits = fits and _points(indptr, len(ids)) and _within(ids, n_features) and _within(y, n_labels)
-    fits = fits and _within(z, n_labels) and (more[0] is None or len(more[0]) == len(ids))
-    if fits and more[1] is not None and more[2] is not None:
-        fits = len(more[1]) == len(indptr) and _points(more[1], len(more[2])) and _within(more[2], n_pairs)
-    if not fits:
-        raise InputError(
-            f"the state of kind {state.kind!r}: the arrays {prefix!r} must be those of one log of updates."
-        )
-    return Updates(TokenFeatures(starts, indptr, ids, *more), y, z, rounds)
+    y = state.indices(prefix + "y", n_labels, dtype=np.int32)
+    z = state.indices(prefix + "z", n_labels, len(y), np.int32)
+    ids = state.indices(prefix + "ids", n_features, dtype=np.int32)
+    indptr = state.offsets(prefix + "indptr", len(ids), len(y))
+    values = state.optional_array(prefix + "values", np.float64, ids.shape)
+    bigram_indptr, bigram_ids = None, None
+    if n_pairs is not None:
+        bigram_ids = state.indices(prefix + "bigram_ids", n_pairs, dtype=np.int32)
+        bigram_indptr = state.offsets(prefix + "bigram_indptr", len(bigram_ids), len(y))
+    rounds = state.indices(prefix + "rounds", LARGEST_COUNT)
+    starts = state.offsets(prefix + "starts", len(y), len(rounds))
+    ascend = len(rounds) > 0 and rounds[0] > 0 and _ascends(rounds) and _ascends(starts)
+    state.check(ascend, f"the rounds of {prefix!r} must ascend from 1, and every sentence must have a token")
+    return Updates(TokenFeatures(starts, indptr, ids, values, bigram_indptr, bigram_ids), y, z, rounds)
 
 
-def _ascends(numbers: NDArray) -> bool:
-    return bool((np.diff(numbers) > 0).all())
-
-
-def _points(pointers: NDArray, end: int) -> bool:
-    """Whether pointers begin at 0, do not fall, and end where they should."""
-    return bool(len(pointers) and pointers[0] == 0 and pointers[-1] == end and (np.diff(pointers) >= 0).all())
-
-
-def _within(ids: NDArray, n: int) -> bool:
-    """Whether all are whole numbers from 0 to below n."""
-    return ids.dtype == np.int32 and (len(ids) == 0 or bool(0 <= ids.min() <= ids.max() < n))
+def _ascends(numbers: Ints) -> bool:
+    return bool((numbers[1:] > numbers[:-1]).all())

@@ -13,14 +13,21 @@ from typing import Any, ClassVar, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.checks import check_integer, check_one_of
+from onkel.checks import check_integer
 from onkel.data.template_features import TemplateFeatures
 from onkel.errors import InputError, KindError
 from onkel.models.expansion import ReducedExpansion
 from onkel.models.frozen import Frozen
 from onkel.models.kernel_tokens import KernelTokens
 from onkel.models.state import State, from_state
-from onkel.models.tag_constraints import SCHEMES, allowed_mask, best_allowed, constrained, refuse_forbidden
+from onkel.models.tag_constraints import (
+    SCHEMES,
+    allowed_mask,
+    best_allowed,
+    check_scheme,
+    constrained,
+    refuse_forbidden,
+)
 from onkel.models.token_scorer import LinearTokens, TokenScorer
 from onkel.models.viterbi import Lattice, best, k_best
 from onkel.models.voted_tokens import VotedTokens
@@ -28,6 +35,7 @@ from onkel.models.voted_tokens import VotedTokens
 __all__ = ["Explanation", "FeatureWeight", "Labelling", "Tagger", "TokenTerms"]
 
 RUN_SENTENCES = 4096  # sentences that are labelled at a time
+SCORERS = (LinearTokens, VotedTokens, KernelTokens)  # those that have a state
 SHOWN = 3  # terms of a token that are printed
 
 
@@ -324,11 +332,12 @@ class Tagger(Frozen):
         """The model that has this state."""
         state.expect(cls.KIND, cls.VERSION)
         scorer: Any = from_state(state.part("scorer"))
-        labels, scheme = state.settings.get("labels"), state.settings.get("scheme")
+        state.check(isinstance(scorer, SCORERS), f"'scorer' must be scores of tokens; got a {type(scorer).__name__}")
+        labels: Any = state.settings.get("labels")
         check_labels(labels, scorer.n_labels, cls.KIND)
-        if scheme is not None:
-            check_one_of(scheme, "scheme", SCHEMES, cls.KIND)
-        return cls(scorer, labels, scheme)  # type: ignore[arg-type]
+        scheme = state.choice("scheme", SCHEMES) if state.has("scheme") else None
+        check_scheme(labels, scheme)
+        return cls(scorer, labels, scheme)
 
 
 def _words(sequence: Any, n: int, scorer: LinearTokens) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count
+from onkel.checks import FLOATS
 from onkel.data.token_features import FeatureIndex, TokenFeatures
-from onkel.errors import InputError
 from onkel.models.frozen import Frozen
 from onkel.models.index_state import index_from_state, index_state
 from onkel.models.state import State
@@ -61,14 +61,10 @@ class Transitions(NamedTuple):
     @classmethod
     def of_arrays(cls, state: State) -> Transitions:
         """The transitions whose `arrays` a state holds."""
-        first, second = state.array("transitions"), state.arrays.get("second")
-        L = first.shape[-1] if first.ndim == 2 else 0
-        if first.shape != (L + 1, L) or L == 0 or (second is not None and second.shape != (L + 1, L + 1, L)):
-            raise InputError(
-                f"the state of kind {state.kind!r}: 'transitions' must be (L + 1, L) and 'second' (L + 1, L + 1, L); "
-                f"got {first.shape} and {None if second is None else second.shape}."
-            )
-        return cls(first, second)
+        first = state.array("transitions", FLOATS, (None, None))
+        L = first.shape[1]
+        state.check(L > 0 and len(first) == L + 1, f"'transitions' must be (L + 1, L) for L labels; got {first.shape}")
+        return cls(first, state.optional_array("second", first.dtype, (L + 1, L + 1, L)))
 
 
 class SparseWeights(NamedTuple):
@@ -100,19 +96,9 @@ class SparseWeights(NamedTuple):
     @classmethod
     def of_arrays(cls, state: State, prefix: str, rows: int, width: int) -> SparseWeights:
         """The weights whose `arrays` a state holds: this many rows of this width."""
-        indptr, places, values = (state.array(f"{prefix}_{name}") for name in cls._fields)
-        sizes = indptr.shape == (rows + 1,) and places.ndim == 1 and places.shape == values.shape
-        if (
-            not sizes
-            or indptr[0] != 0
-            or indptr[-1] != len(places)
-            or (np.diff(indptr) < 0).any()
-            or (len(places) and not 0 <= places.min() <= places.max() < width)
-        ):
-            raise InputError(
-                f"the state of kind {state.kind!r}: {prefix!r} must be {rows} sparse rows of {width} weights."
-            )
-        return cls(indptr, places, values)
+        places = state.indices(f"{prefix}_places", width, dtype=np.int32)
+        indptr = state.offsets(f"{prefix}_indptr", len(places), rows)
+        return cls(indptr, places, state.array(f"{prefix}_values", FLOATS, places.shape))
 
 
 def sparse_weights(blocks: Iterable[Floats], dtype: np.dtype) -> SparseWeights:
@@ -190,4 +176,5 @@ class LinearTokens(Frozen):
         observed = None
         if "observed_indptr" in state.arrays:
             observed = SparseWeights.of_arrays(state, "observed", index.n_bigrams, (L + 1) * width(L))
+            state.check(observed.values.dtype == weights.values.dtype, "all weights must be of one dtype")
         return cls(index, weights, transitions, observed)

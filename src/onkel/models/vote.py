@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel.errors import InputError
 from onkel.kernels.tiles import fill
-from onkel.models.scorer import SupportModel, check_arrays
+from onkel.models.scorer import SupportModel
 from onkel.models.state import State
 
 __all__ = ["Vote", "vote_weights"]
@@ -82,14 +81,11 @@ class Vote(SupportModel):
     def from_state(cls, state: State) -> Self:
         """The vote that has this state."""
         kernel, support, rows = cls._read(state)
-        place, output, step, weight = (state.array(name) for name in LEDGER)
-        start, size = state.array("start"), (place.size,)
-        check_arrays(state, start=(start, (start.size,)), place=(place, size), output=(output, size))
-        check_arrays(state, step=(step, size), weight=(weight, size))
-        for name, index, end in (("place", place, len(support)), ("output", output, start.size)):
-            if index.size and not 0 <= index.min() <= index.max() < end:
-                raise InputError(f"the state of kind {state.kind!r}: {name!r} must be indices from 0 to {end - 1}.")
-        return cls(kernel, support, rows, place, output, step, weight, start, state.setting("bias", float))
+        start, place = state.array("start", np.float64, (None,)), state.indices("place", len(support))
+        output = state.indices("output", len(start), len(place))
+        step, weight = (state.array(name, np.float64, place.shape) for name in ("step", "weight"))
+        bias = state.setting("bias", float, at_least=0)
+        return cls(kernel, support, rows, place, output, step, weight, start, bias)
 
 
 def vote_weights(

@@ -29,6 +29,7 @@ from onkel.models.viterbi import Lattice
 __all__ = ["LinearRun", "Run", "VotedTokens", "replayed"]
 
 Ints = NDArray[np.int64]
+MOST_LABELS = 2**15  # far more than can be learned: a table of scores has a number for every two labels
 
 
 class Run(Protocol):
@@ -99,15 +100,12 @@ class VotedTokens(Frozen):
         """The scorer that has this state."""
         state.expect(cls.KIND, cls.VERSION)
         run = from_state(state.part("run"))
-        guesses, weights = state.array("guesses"), state.array("weights")
         if not (isinstance(run, Frozen) and hasattr(run, "n_updates")):
             got = type(run).__name__
             raise InputError(f"the state of kind {cls.KIND!r}: 'run' must be the guesses of a run; got a {got}.")
-        n = run.n_updates
-        ascend = guesses.ndim == 1 and len(guesses) > 0 and guesses[0] >= 0 and (np.diff(guesses) > 0).all()
-        if not ascend or guesses.shape != weights.shape or guesses[-1] > n:
-            raise InputError(f"the state of kind {cls.KIND!r}: 'guesses' must ascend, from 0 to at most {n}.")
-        return cls(run, guesses, weights)  # type: ignore[arg-type]
+        guesses = state.indices("guesses", run.n_updates + 1)
+        state.check(len(guesses) > 0 and (guesses[1:] > guesses[:-1]).all(), "'guesses' must ascend, one at least")
+        return cls(run, guesses, state.array("weights", np.float64, guesses.shape))  # type: ignore[arg-type]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, VotedTokens):
@@ -168,13 +166,13 @@ class LinearRun(Frozen):
     def from_state(cls, state: State) -> Self:
         """The run that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        sizes = {name: state.setting(name, int) for name in ("n_labels", "order", "n_features")}
-        n_pairs = None if state.settings.get("n_pairs") is None else state.setting("n_pairs", int)
-        if sizes["order"] not in (1, 2) or min(sizes.values()) < 0:
-            raise InputError(f"the state of kind {cls.KIND!r}: order must be 1 or 2, and sizes ≥ 0; got {sizes}.")
-        updates = updates_of_arrays(state, "updates/", sizes["n_features"], n_pairs or 0, sizes["n_labels"])
-        index, dtype = index_from_state(state.part("index")), np.dtype(state.setting("dtype", str))
-        return cls(index, updates, dtype, n_pairs=n_pairs, **sizes)
+        index = index_from_state(state.part("index"))
+        n_labels, order = state.count("n_labels", 1, MOST_LABELS), state.count("order", 1, 2)
+        n_features = state.count("n_features", index.n_features, index.n_features)
+        n_pairs = state.count("n_pairs", index.n_bigrams, index.n_bigrams) if state.has("n_pairs") else None
+        updates = updates_of_arrays(state, "updates/", n_features, n_pairs, n_labels)
+        dtype = np.dtype(state.choice("dtype", ("float32", "float64")))
+        return cls(index, updates, dtype, n_labels, order, n_features, n_pairs)
 
 
 def replayed(updates: Updates | None, guesses: Ints, tables: TagTables) -> Iterator[int]:
