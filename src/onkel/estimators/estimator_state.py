@@ -1,17 +1,16 @@
-"""The state of an estimator: its parameters and everything that it has learned, as plain values and named arrays.
+"""The state of an online estimator: its parameters and everything that it has learned, as plain values and arrays.
 
     settings   params, those that the learner was built with, and what a fit sets: n_iter_, converged_, gamma_, the
                certificate
     parts      targets (what is known about y), columns, learner
 
-Parameters keep their types: the dict of `class_weight` becomes a list of pairs, a RandomState its numbers, and a kernel
-that is a function a `Custom` kernel that holds it.
+A state may come from a file that somebody else wrote, so that reading it checks that all of this belongs together: the
+learner is the one that the parameters describe, with the outputs of the targets and rows with the columns.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,95 +18,43 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel._core import Lock
 from onkel._core.transaction import assign, restore
-from onkel.bounds.theorems import Certificate
-from onkel.errors import KindError
+from onkel.errors import InputError, KindError
+from onkel.estimators.certificate_state import certified_settings, read_certified
 from onkel.estimators.examples import attributes_of
-from onkel.estimators.fitted import Certified, ScorerCache
-from onkel.estimators.parameters import BuiltWith
+from onkel.estimators.fitted import ScorerCache
+from onkel.estimators.parameter_state import check_values, params_settings, read_params
+from onkel.estimators.parameters import FREE, BuiltWith
+from onkel.estimators.state_checks import (
+    check_rows,
+    count,
+    decimal,
+    kernel_columns,
+    part_of,
+    refuse,
+    rows_parts,
+)
 from onkel.estimators.targets import Labels
 from onkel.estimators.vocabulary import Vocabulary
 from onkel.kernels import Kernel, Linear
-from onkel.kernels.custom import Custom
+from onkel.learners.learner import Learner
 from onkel.models.columns import Columns
-from onkel.models.expansion import Expansion
-from onkel.models.one_vs_one import OneVsOne
-from onkel.models.state import Setting, State, from_state
+from onkel.models.state import Setting, State
 
 if TYPE_CHECKING:
     from onkel.estimators.online import OnlineEstimator
-    from onkel.estimators.svm_base import SupportVectorMachine
 
     Online = TypeVar("Online", bound=OnlineEstimator)
-    Machine = TypeVar("Machine", bound=SupportVectorMachine)
 
-__all__ = [
-    "certificate_from_settings",
-    "certificate_settings",
-    "params_from_settings",
-    "params_settings",
-    "resume",
-    "snapshot",
-]
+__all__ = ["online_from_state", "online_state", "resume", "snapshot"]
 
 VERSION = 1
+LINEAR = {"learner/linear-perceptron": "V", "learner/ranking-linear": "V", "learner/linear-prank": "w"}
+# settings of learners that follow from the parameters of their estimator
+BUILT_RULE = ("rule", "policy", "norma", "first_margin", "window", "pairs", "bias")
+BUILT = (*BUILT_RULE, "eta", "budget", "aggressive", "C", "tol", "cache_bytes", "alpha", "nu", "forgetting")
 
 
-# ---------------------------------------------------------------- parameters
-
-
-def params_settings(params: Mapping[str, Any], name: str) -> dict[str, Setting]:
-    """The parameters of an estimator as settings; `name` is that of the estimator, for messages."""
-    return {key: _encoded(value, f"{name}: {key}") for key, value in params.items()}
-
-
-def params_from_settings(settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """The parameters whose settings these are."""
-    return {key: _decoded(value) for key, value in settings.items()}
-
-
-def _encoded(value: Any, what: str) -> Setting:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, float, str, Kernel)):
-        return value
-    if isinstance(value, dict):
-        return {"pairs": [[_encoded(key, what), _encoded(item, what)] for key, item in value.items()]}
-    if isinstance(value, (list, tuple)):
-        return {"tuple" if isinstance(value, tuple) else "list": [_encoded(item, what) for item in value]}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {"array": value.tolist(), "dtype": value.dtype.str}
-    if isinstance(value, np.random.RandomState):
-        kind, key, position, has_gauss, gauss = value.get_state()
-        return {"random": [kind, np.asarray(key).tolist(), position, has_gauss, gauss]}
-    if callable(value):
-        return {"function": Custom(value)}
-    raise KindError(
-        f"{what} cannot be kept in a state; got {type(value).__name__}. Use a number, a string or a kernel."
-    )
-
-
-def _decoded(value: Setting) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    if "pairs" in value:
-        return {key: _decoded(item) for key, item in value["pairs"]}  # type: ignore[union-attr, misc]
-    if "list" in value or "tuple" in value:
-        items: Any = value["list"] if "list" in value else value["tuple"]
-        return [_decoded(item) for item in items] if "list" in value else tuple(_decoded(item) for item in items)
-    if "array" in value:
-        return np.array(value["array"], dtype=np.dtype(value["dtype"]))  # type: ignore[arg-type]
-    if "random" in value:
-        numbers: Any = value["random"]
-        kind, key, position, has_gauss, gauss = numbers
-        random = np.random.RandomState()
-        random.set_state((kind, np.array(key, dtype=np.uint32), position, has_gauss, gauss))
-        return random
-    function = value["function"]
-    assert isinstance(function, Custom)
-    return function.fn
-
-
-# ---------------------------------------------------------------- online estimators
+# ---------------------------------------------------------------- writing
 
 
 def online_state(estimator: OnlineEstimator) -> State:
@@ -125,8 +72,7 @@ def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> S
             settings[key.strip("_")] = getattr(estimator, key)
     settings["built_with"] = params_settings(estimator._built_with.params, estimator._name)
     if estimator._certified is not None:
-        about, certificate = estimator._certified
-        settings["certificate"] = {"about": about, **certificate_settings(certificate)}  # type: ignore[dict-item]
+        settings["certificate"] = certified_settings(estimator._certified)
     state = State(f"estimator/{estimator._name}", VERSION, settings)
     columns = estimator._columns
     if isinstance(columns, Vocabulary):
@@ -137,89 +83,101 @@ def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> S
     return state
 
 
+# ---------------------------------------------------------------- reading
+
+
 def online_from_state(cls: type[Online], state: State) -> Online:
     """The estimator of a state; it goes on exactly as the one that gave it."""
     state.expect(f"estimator/{cls.__name__}", VERSION)
-    estimator = cls(**params_from_settings(state.settings["params"]))  # type: ignore[arg-type]
+    params = read_params(state, "params", cls)
+    estimator = cls(**params)
     if "learner" not in state.settings:
         return estimator
-    learner, targets = from_state(state.part("learner")), from_state(state.part("targets"))
-    columns = from_state(state.part("columns"))
-    assert isinstance(columns, Columns | Vocabulary)
-    new: dict[str, Any] = {"_learner": learner, "_targets": targets, "_columns": columns, "_certified": None}
-    new["_scorer"], new["_lock"] = ScorerCache(), Lock()
-    new["_built_with"] = BuiltWith(params_from_settings(state.settings["built_with"]))  # type: ignore[arg-type]
-    for key in ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"):
-        if key.strip("_") in state.settings:
-            new[key] = state.settings[key.strip("_")]
+    check_values(estimator)
+    built_with = read_params(state, "built_with", cls)
+    free = sorted(set(built_with) & (FREE | cls.FREE_PARAMS))
+    if free:
+        raise refuse(state, "parameters that may change at any time must not be in 'built_with'", ", ".join(free))
+    # what the learner was built from; its random numbers have been drawn already
+    unused = {"random_state": 0} if hasattr(estimator, "random_state") else {}
+    built = cls(**(params | built_with | unused))
+    check_values(built)
+    new = _read_figures(state, estimator)
+    columns = part_of(state, "columns", (Columns.KIND, Vocabulary.KIND))
+    targets = part_of(state, "targets", (cls.TARGETS.KIND,))  # type: ignore[attr-defined]
+    learner = _read_learner(state, built, columns, targets.n_outputs, new)
+    new |= {"_learner": learner, "_targets": targets, "_columns": columns, "_certified": read_certified(state)}
+    new |= {"_scorer": ScorerCache(), "_lock": Lock(), "_built_with": BuiltWith(built_with)}
     if isinstance(targets, Labels):
         new["classes_"] = targets.classes
     new |= attributes_of(columns)
     if hasattr(estimator, "kernel"):
-        new["kernel_"] = learner.kernel or Linear()  # type: ignore[attr-defined]
-    certificate = state.settings.get("certificate")
-    if isinstance(certificate, Mapping):
-        new["_certified"] = Certified(certificate["about"], certificate_from_settings(certificate))
+        new["kernel_"] = learner.kernel or Linear()
     assign(estimator, **new)
     return estimator
 
 
-def certificate_settings(certificate: Certificate) -> dict[str, Setting]:
-    found = {field.name: getattr(certificate, field.name) for field in dataclasses.fields(certificate)}
-    return found | {"parts": [certificate_settings(part) for part in certificate.parts]}
+def _read_figures(state: State, estimator: OnlineEstimator) -> dict[str, Any]:
+    """The single values that a fit sets."""
+    draw, is_psd = decimal(state, "draw", at_least=0.0), state.settings.get("is_psd")
+    if draw >= 1 or not (is_psd is None or type(is_psd) is bool):
+        raise refuse(state, "draw must be below 1 and is_psd be True, False or None", f"{draw} and {is_psd!r}")
+    new: dict[str, Any] = {"n_iter_": count(state, "n_iter"), "converged_": state.setting("converged", bool)}
+    new["_draw"] = draw
+    if hasattr(estimator, "kernel"):
+        new["_is_psd"] = is_psd
+    if "gamma" in state.settings:
+        new["gamma_"] = decimal(state, "gamma", above=0.0)
+    return new
 
 
-def certificate_from_settings(settings: Mapping[str, Setting]) -> Certificate:
-    given: dict[str, Any] = {field.name: settings[field.name] for field in dataclasses.fields(Certificate)}
-    given["parts"] = tuple(certificate_from_settings(part) for part in given["parts"])
-    return Certificate(**given)
+def _read_learner(
+    state: State, built: OnlineEstimator, columns: Columns | Vocabulary, n_outputs: int, new: dict[str, Any]
+) -> Learner:
+    """The learner of a state, which must be one that `built`, with the parameters of the first fit, would have made."""
+    given, kernel = state.part("learner"), _expected_kernel(state, built, new.get("gamma_"))
+    kernel_columns(state, kernel, columns)
+    n_features = columns.n_features
+    if given.kind in LINEAR:  # before a learner for so many features is made
+        weights = given.array(LINEAR[given.kind])
+        width = weights.shape[-1] - (LINEAR[given.kind] == "V") if weights.ndim else 0
+        if width != n_features:
+            raise refuse(state, f"the learner must have a weight for each of {n_features} features", width)
+    fresh = {made.kind: made for made in _learners(state, built, kernel or Linear(), n_features, n_outputs)}
+    learner: Learner = part_of(state, "learner", tuple(fresh))
+    own, wanted = ({key: s.settings[key] for key in BUILT if key in s.settings} for s in (given, fresh[given.kind]))
+    if State("settings", 1, own) != State("settings", 1, wanted):
+        raise refuse(state, f"the learner must have been built with {wanted}, as the parameters say", own)
+    if learner.n_outputs != n_outputs:
+        raise refuse(state, f"the learner must have {n_outputs} output(s), as the targets", learner.n_outputs)
+    if hasattr(built, "kernel") and (learner.kernel or Linear()) != kernel:
+        raise refuse(state, f"the learner must have the kernel {kernel!r}, as the parameters say", learner.kernel)
+    wide = np.dtype(np.float64) if given.kind == "learner/recursive-ridge" else None
+    check_rows(state, kernel, columns, rows_parts(given), wide)
+    return learner
 
 
-# ---------------------------------------------------------------- support vector machines
-
-SVM_ARRAYS = ("classes_", "class_weight_", "_high", "support_", "n_support_", "intercept_")
-SVM_FIGURES = ("n_iter_", "objective_", "dual_gap_")  # numbers, or arrays with one for each pair of classes
-
-
-def svm_state(estimator: SupportVectorMachine) -> State:
-    """Everything a support vector machine is: its parameters and, if it was fitted, the solution."""
-    estimator = estimator._view()
-    kind = f"estimator/{estimator._name}"
-    settings: dict[str, Setting] = {"params": params_settings(estimator.get_params(deep=False), estimator._name)}
-    if not hasattr(estimator, "_scorer"):
-        return State(kind, VERSION, settings)
-    for key in ("_sparse", "_on_objects", "fit_status_", "gamma_"):
-        if hasattr(estimator, key):
-            settings[key.strip("_")] = getattr(estimator, key)
-    settings["shape_fit"] = list(estimator.shape_fit_)
-    arrays = {key.strip("_"): np.array(getattr(estimator, key)) for key in SVM_ARRAYS if hasattr(estimator, key)}
-    arrays |= {key.strip("_"): np.array(getattr(estimator, key)) for key in SVM_FIGURES}
-    state = State(kind, VERSION, settings, arrays)
-    return state.with_part("scorer", estimator._scorer.state()).with_part("columns", estimator._columns.state())
+def _expected_kernel(state: State, built: OnlineEstimator, gamma: float | None) -> Kernel | None:
+    """The kernel that the parameters and gamma describe; None if there is no parameter for it."""
+    if not hasattr(built, "kernel"):
+        return None
+    if isinstance(built.kernel, Kernel) != (gamma is None):
+        raise refuse(state, "there must be a gamma if the kernel is given by its name, and only then", gamma)
+    return built._named_kernel() if gamma is None else built._named_kernel(gamma)
 
 
-def svm_from_state(cls: type[Machine], state: State) -> Machine:
-    """The estimator of a state."""
-    state.expect(f"estimator/{cls.__name__}", VERSION)
-    estimator = cls(**params_from_settings(state.settings["params"]))  # type: ignore[arg-type]
-    if "scorer" not in state.settings:
-        return estimator
-    scorer, columns = from_state(state.part("scorer")), Columns.from_state(state.part("columns"))
-    assert isinstance(scorer, Expansion | OneVsOne)
-    new: dict[str, Any] = {"_scorer": scorer, "_columns": columns, "kernel_": scorer.kernel}
-    for key in ("_sparse", "_on_objects", "fit_status_", "gamma_"):
-        if key.strip("_") in state.settings:
-            new[key] = state.settings[key.strip("_")]
-    new["shape_fit_"] = tuple(state.settings["shape_fit"])  # type: ignore[arg-type]
-    new |= {key: state.array(key.strip("_")).copy() for key in SVM_ARRAYS if key.strip("_") in state.arrays}
-    for key in SVM_FIGURES:
-        figure = state.array(key.strip("_"))
-        new[key] = figure.item() if figure.ndim == 0 else figure.copy()
-    new |= attributes_of(columns)
-    assign(estimator, **new)
-    coef = scorer.coef.T if isinstance(scorer, Expansion) else scorer.coef
-    estimator.dual_coef_ = estimator._as_given(np.array(coef, order="C"))
-    return estimator
+def _learners(
+    state: State, built: OnlineEstimator, kernel: Kernel, n_features: int | None, n_outputs: int
+) -> Iterator[State]:
+    """The states of all learners that the parameters may have made, before they have learned."""
+    hypotheses = [built.hypothesis, "voted", "last"] if "hypothesis" in built.FREE_PARAMS else [None]
+    try:
+        for hypothesis in hypotheses:  # it may have been another one when learning began
+            if hypothesis is not None:
+                built.hypothesis = hypothesis
+            yield built._new_learner(kernel, n_features, n_outputs).state()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the state of kind {state.kind!r}: its parameters cannot be used: {error}") from error
 
 
 # ---------------------------------------------------------------- checkpoints

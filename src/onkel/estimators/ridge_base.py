@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -15,10 +14,11 @@ from onkel._core.transaction import assign
 from onkel.checks import check_number
 from onkel.errors import KindError, ParameterError, ShapeError, warn
 from onkel.estimators.base import Estimator
-from onkel.estimators.estimator_state import params_from_settings, params_settings
 from onkel.estimators.examples import attributes_of
 from onkel.estimators.input import first_data, rows_to_predict, sample_weights
+from onkel.estimators.parameter_state import params_settings
 from onkel.estimators.ridge_solvers import Fitted
+from onkel.estimators.ridge_state import ARRAYS, FIGURES, VERSION, ridge_from_state
 from onkel.estimators.vocabulary import SHOWN, Vocabulary
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel
@@ -32,22 +32,11 @@ from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.scorer import support_data
-from onkel.models.state import Setting, State, from_state
+from onkel.models.state import Setting, State
 
 __all__ = ["Input", "RidgeEstimator", "check_alpha"]
 
 Floats = NDArray[np.float64]
-VERSION = 1
-FIGURES = ("gamma_", "solver_", "solver_reason_", "n_centers_", "jitter_", "rcond_", "residual_", "n_iter_")
-ARRAYS = (
-    "_solved_alpha",
-    "classes_",
-    "alpha_",
-    "best_score_",
-    "scores_",
-    "gcv_",
-    "loo_predictions_",
-)  # of a subclass, as far as it has
 GIVEN_CHI2 = 1.0  # scikit-learn's gamma of "chi2"; that of the other kernels is 1 / features
 
 
@@ -251,21 +240,4 @@ class RidgeEstimator(Estimator):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The estimator of a state."""
-        state.expect(f"estimator/{cls.__name__}", VERSION)
-        params = state.settings["params"]
-        assert isinstance(params, Mapping)
-        estimator = cls(**params_from_settings(params))
-        if "scorer" not in state.settings:
-            return estimator
-        scorer, columns = Expansion.from_state(state.part("scorer")), Columns.from_state(state.part("columns"))
-        new: dict[str, Any] = {"_scorer": scorer, "_columns": columns, "kernel_": scorer.kernel}
-        for name in ("posterior", "sums"):
-            new[f"_{name}"] = from_state(state.part(name)) if name in state.settings else None
-        new["_several"] = state.setting("several", bool)
-        new |= {name: state.settings[name.strip("_")] for name in FIGURES if name.strip("_") in state.settings}
-        for name in ARRAYS:
-            if name.strip("_") in state.arrays:
-                array = state.array(name.strip("_"))
-                new[name] = array.item() if array.ndim == 0 else array.copy()
-        assign(estimator, **new, **attributes_of(columns))
-        return estimator
+        return ridge_from_state(cls, state)

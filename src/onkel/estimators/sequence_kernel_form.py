@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onkel.data.string_features import checked_sequences, sentence_starts, token_matrix
 from onkel.errors import InputError, KindError
 from onkel.estimators.sequence_form import voters_of
+from onkel.estimators.state_checks import count, decimal
 from onkel.kernels import Kernel
 from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
@@ -77,9 +78,9 @@ class KernelForm:
     def from_state(cls, state: State) -> Self:
         """The form that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        order, margin, log = state.setting("order", int), state.setting("margin", float), state.setting("log", bool)
-        form = cls(state.kernel(), order=order, margin=margin, log=log)
-        form.n_features = state.setting("n_features", int)
+        order, margin = count(state, "order", at_least=1, below=3), decimal(state, "margin", at_least=0.0)
+        form = cls(state.kernel(), order=order, margin=margin, log=state.setting("log", bool))
+        form.n_features = count(state, "n_features", below=1 << 31)
         return form
 
 

@@ -14,19 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.theorems import Certificate
+from onkel.data.template_features import TemplateFeatures
 from onkel.data.templates import Templates
 from onkel.errors import KindError
-from onkel.estimators.estimator_state import (
-    certificate_from_settings,
-    certificate_settings,
-    params_from_settings,
-    params_settings,
-)
-from onkel.estimators.fitted import Certified
-from onkel.estimators.parameters import BuiltWith
+from onkel.estimators.certificate_state import certified_settings, read_certified
+from onkel.estimators.parameter_state import check_values, params_settings, read_params
+from onkel.estimators.parameters import FREE, BuiltWith
+from onkel.estimators.sequence_form import LinearForm, templates_of
+from onkel.estimators.sequence_kernel_form import KernelForm
+from onkel.estimators.state_checks import check_rows, count, part_of, refuse, rows_parts
+from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
+from onkel.learners.structured import StructuredLearner
+from onkel.models.columns import Columns
+from onkel.models.index_state import index_state
 from onkel.models.state import Setting, State
-from onkel.models.state import from_state as made_from
 from onkel.models.tagger import check_labels
 
 if TYPE_CHECKING:
@@ -57,29 +59,88 @@ def state(self: SequencePerceptron) -> State:
         settings |= {key.strip("_"): getattr(self, key) for key in FIGURES}
         settings |= {"labels": list(self._labels), "built_with": _params(self._built_with.params, self._name)}
         if self._certified is not None:
-            about, found = self._certified
-            settings["certificate"] = {"about": about, **certificate_settings(found)}  # type: ignore[dict-item]
+            settings["certificate"] = certified_settings(self._certified)
         form, learner = self._form.restricted(self._learner)
         return State(kind, VERSION, settings).with_part("form", form.state()).with_part("learner", learner.state())
 
 
 def from_state(cls: type[Tagging], state: State) -> Tagging:
-    """The estimator of a state; it goes on exactly as the one that gave it."""
+    """The estimator of a state; it goes on exactly as the one that gave it.
+
+    The state may come from a file, so that all that stands in it must fit together.
+    """
     state.expect(f"estimator/{cls.__name__}", VERSION)
-    estimator = cls(**params_from_settings(state.settings["params"]))  # type: ignore[arg-type]
+    params = read_params(state, "params", cls)
+    estimator = cls(**params)
     if "learner" not in state.settings:
         return estimator
-    form, learner, labels = made_from(state.part("form")), made_from(state.part("learner")), state.settings["labels"]
-    check_labels(labels, learner.n_labels if labels else 0, state.kind)  # type: ignore[attr-defined]
-    new: dict[str, Any] = {"_form": form, "_learner": learner, "_labels": labels, "_certified": None, "_cache": None}
-    new |= {key: state.settings[key.strip("_")] for key in FIGURES}
-    new["_built_with"] = BuiltWith(params_from_settings(state.settings["built_with"]))  # type: ignore[arg-type]
-    new["_lock"] = Lock()
-    given: Any = state.settings.get("certificate")
-    if given is not None:
-        new["_certified"] = Certified(given["about"], certificate_from_settings(given))
+    check_values(estimator)
+    built_with = read_params(state, "built_with", cls)
+    free = sorted(set(built_with) & (FREE | cls.FREE_PARAMS))
+    if free:
+        raise refuse(state, "parameters that may change at any time must not be in 'built_with'", ", ".join(free))
+    built = cls(**(params | built_with))
+    check_values(built)
+    form, learner = _read_form(state, built)
+    labels = state.settings.get("labels")
+    check_labels(labels, learner.n_labels if labels else 0, state.kind)
+    if not labels and learner.n_labels != 1:
+        raise refuse(state, "a learner without tags must have a table for one", learner.n_labels)
+    new: dict[str, Any] = {"_form": form, "_learner": learner, "_labels": labels, "_cache": None, "_lock": Lock()}
+    new |= {"n_iter_": count(state, "n_iter"), "_draw": count(state, "draw", below=2**31)}
+    new |= {"converged_": state.setting("converged", bool), "_fixed": state.setting("fixed", bool)}
+    new |= {"_built_with": BuiltWith(built_with), "_certified": read_certified(state)}
     assign(estimator, **new)
     return estimator
+
+
+def _read_form(state: State, built: SequencePerceptron) -> tuple[Any, Any]:
+    """Form and learner of a state, which must be those that the parameters of the first fit describe."""
+    if built.features is not None:
+        raise refuse(state, "a tagger with a function of features has no state", "features")
+    if built.kernel is not None and built.templates is not None:
+        raise refuse(state, "a tagger has a kernel or templates", "both")
+    form = part_of(state, "form", ((LinearForm if built.kernel is None else KernelForm).KIND,))
+    made = StructuredLearner if built.kernel is None else KernelTagLearner
+    learner = part_of(state, "learner", (made.KIND,))
+    own = (learner.order, learner.margin, learner.log is not None)
+    wanted = (int(built.order), float(built.margin), form.log)
+    if (form.order, form.margin, form.log) != wanted or own != wanted:
+        raise refuse(state, f"form and learner must have order, margin and log {wanted}, as the parameters say", own)
+    if isinstance(form, KernelForm):
+        _check_kernel(state, form, learner, built)
+    else:
+        _check_features(state, form, learner, built)
+    return form, learner
+
+
+def _check_kernel(state: State, form: KernelForm, learner: KernelTagLearner, built: SequencePerceptron) -> None:
+    if built.n_bits is not None or not form.kernel == learner.kernel == built.kernel:
+        raise refuse(state, f"the kernel must be {built.kernel!r} everywhere", f"{form.kernel!r}, {learner.kernel!r}")
+    rows = list(rows_parts(state.part("learner")))
+    if rows:
+        dtype = rows[0].array("data").dtype if "data" in rows[0].arrays else None
+        check_rows(state, form.kernel, Columns(form.n_features), rows, dtype)
+
+
+def _check_features(state: State, form: LinearForm, learner: StructuredLearner, built: SequencePerceptron) -> None:
+    """Refuses an index of other features than those of the learner, or than the parameters describe."""
+    index = form.index
+    given = index_state(index).settings
+    if built.templates is None:
+        right = not isinstance(index, TemplateFeatures) and given.get("n_bits") == built.n_bits
+    else:
+        text = str(templates_of(built.templates, built._name))
+        right = isinstance(index, TemplateFeatures) and (given["templates"], given["n_bits"]) == (text, built.n_bits)
+    if not right:
+        raise refuse(state, "the features must be those that templates and n_bits describe", dict(given))
+    observed = isinstance(index, TemplateFeatures) and index.has_bigrams
+    exact, is_observed = learner.dtype == np.float32, learner.tables.observed is not None
+    if (exact, is_observed) != (form.exact, observed):
+        raise refuse(state, "the tables of the learner must be of the kind that the form needs", (exact, is_observed))
+    sizes, known = (learner.n_features, learner.n_bigrams), (index.n_features, index.n_bigrams if observed else 0)
+    if sizes != known and (learner.n_seen or sizes != (0, 0) or index.has_names):
+        raise refuse(state, f"the learner must have weights for {known} features", sizes)
 
 
 def snapshot(self: SequencePerceptron) -> State:

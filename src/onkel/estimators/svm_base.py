@@ -21,7 +21,7 @@ from onkel._core import thread_count, threads
 from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.errors import KindError, ParameterError, ValuesError, warn
-from onkel.estimators import estimator_state
+from onkel.estimators import svm_state
 from onkel.estimators.base import Estimator
 from onkel.estimators.examples import attributes_of
 from onkel.estimators.input import first_data, rows_to_predict
@@ -69,12 +69,12 @@ class SupportVectorMachine(Estimator):
     _columns: Columns
     kernel_: Kernel
 
-    state = estimator_state.svm_state
+    state = svm_state.svm_state
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The estimator of a state."""
-        return estimator_state.svm_from_state(cls, state)
+        return svm_state.svm_from_state(cls, state)
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -33,6 +33,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from onkel.checks import check_finite, check_number
 from onkel.errors import InputError, KindError, ParameterError
+from onkel.estimators.state_checks import check_different
 from onkel.models.decision import Classes, Decision, Number
 from onkel.models.state import State
 
@@ -430,10 +431,13 @@ class Labels:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The labels of a state."""
+        """The labels of a state; refuses those that cannot be labels, or are not different."""
         state.expect(cls.KIND, cls.VERSION)
         labels = state.array("found")
+        check_different(state, "found", labels)
+        rounds = state.array("since", np.int64, labels.shape)
+        if (rounds < -1).any():
+            raise InputError(f"the state of kind {cls.KIND!r}: 'since' must be >= -1; got {rounds.min()}.")
         found = tuple(labels.tolist())
-        since = dict(zip(found, state.array("since").tolist(), strict=True))
-        since = {label: round for label, round in since.items() if round >= 0}
+        since = {label: round for label, round in zip(found, rounds.tolist(), strict=True) if round >= 0}
         return cls(found, since, fixed=state.setting("fixed", bool), dtype=labels.dtype if found else None)

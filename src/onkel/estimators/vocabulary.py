@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 WIDTH = 2 * FEW_FEATURES  # columns at first, so many that packed rows hold only the features that occur
+MOST_WIDTH = 1 << 26  # columns of a state with few names: more were free when it was made
 SPARSE_BELOW = 0.25  # dicts whose features are fewer than this fraction of all known ones become CSR rows
 SHOWN = ("n_features_in_", "feature_names_in_")  # attributes that follow from a vocabulary
 
@@ -130,19 +131,27 @@ class Vocabulary:
 
     @classmethod
     def from_state(cls, state: State) -> Vocabulary:
-        """The vocabulary of a state."""
+        """The vocabulary of a state; refuses one whose names and columns do not belong together."""
         state.expect(cls.KIND, cls.VERSION)
-        names, places = state.array("names").tolist(), np.asarray(state.array("places"))
+        names = state.array("names", object, (None,)).tolist()
+        places = state.array("places", np.int64, (len(names),))
         width, dtype = state.setting("n_features", int), state.setting("dtype", str)
-        rising = places.ndim == 1 and (np.diff(places) > 0).all() and (len(places) == 0 or places[0] >= 0)
-        if dtype not in ("float32", "float64") or not rising or len(names) != len(places) or places[-1:].sum() >= width:
+        rising = (np.diff(places) > 0).all() and (len(places) == 0 or (places[0] >= 0 and places[-1] < width))
+        most = max(MOST_WIDTH, 4 * len(names))  # memory is taken for so many, whoever wrote the state
+        if dtype not in ("float32", "float64") or not rising or not 1 <= width <= most:
             raise InputError(
-                f"the state of kind {cls.KIND!r}: each of its {len(names)} names must have a column below {width}, and "
-                f"the dtype must be float32 or float64; got {len(places)} columns and {dtype}."
+                f"the state of kind {cls.KIND!r}: its {len(names)} names must have ascending columns below the number "
+                f"of columns, which is at most {most}, of float32 or float64; got {width} columns of {dtype}."
             )
+        try:
+            column_of = dict(zip(names, places.tolist(), strict=True))
+        except TypeError as error:  # a name cannot be hashed
+            raise InputError(f"the state of kind {cls.KIND!r}: a name cannot be that of a feature: {error}.") from error
+        if len(column_of) != len(names):
+            raise InputError(f"the state of kind {cls.KIND!r}: the names of its features must differ.")
         used = np.zeros(width, dtype=bool)
         used[places] = True
-        return cls(dict(zip(names, places.tolist(), strict=True)), used, np.dtype(dtype), tidy=True)
+        return cls(column_of, used, np.dtype(dtype), tidy=True)
 
 
 def is_sparse(n_features: int, examples: Sequence[Example]) -> bool:

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer
 from onkel.errors import GramError, KindError, ValuesError
 from onkel.estimators.base import set_params, undo_on_error
-from onkel.features.map_state import from_map_state, map_state
+from onkel.estimators.state_checks import check_rows, refuse
+from onkel.features.map_state import from_map_state, map_state, read_kernel
 from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
@@ -176,10 +177,15 @@ class EigenMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The map that has this state; it maps alike, to the bit."""
-        made, fitted = from_map_state(cls, state)
+        made, columns, fitted = from_map_state(cls, state, "map/eigen")
         if fitted is not None:
-            made.kernel_, made.X_fit_ = fitted.kernel(), _support(rows_from_state(fitted.part("rows")))
-            made.eigenvalues_, made.dual_coef_ = fitted.array("eigenvalues").copy(), fitted.array("dual_coef").copy()
+            kernel, part = read_kernel(state, fitted, columns), fitted.part("rows")
+            check_rows(state, kernel, columns, [part], part.arrays["data"].dtype if "data" in part.arrays else None)
+            rows, eigenvalues = rows_from_state(part), fitted.array("eigenvalues", tuple(FLOATS), (None,))
+            if kernel.takes == "gram" and len(rows) != columns.n_features:
+                raise refuse(state, f"there must be a row for each of the {columns.n_features} columns", len(rows))
+            made.kernel_, made.X_fit_, made.eigenvalues_ = kernel, _support(rows), eigenvalues.copy()
+            made.dual_coef_ = fitted.array("dual_coef", tuple(FLOATS), (len(rows), len(eigenvalues))).copy()
             made._n_features_out = len(made.eigenvalues_)
         return made
 

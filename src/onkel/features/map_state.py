@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 from sklearn.base import BaseEstimator
 
 from onkel._core.transaction import assign
-from onkel.estimators.estimator_state import params_from_settings, params_settings
 from onkel.estimators.examples import attributes_of
+from onkel.estimators.parameter_state import params_settings, read_params
+from onkel.estimators.state_checks import kernel_columns, part_of, refuse
+from onkel.kernels import Kernel
 from onkel.models.columns import Columns
 from onkel.models.state import Setting, State
 
-__all__ = ["from_map_state", "map_state"]
+__all__ = ["check_vectors", "from_map_state", "map_state", "read_kernel"]
 
 VERSION = 1
 Map = TypeVar("Map", bound=BaseEstimator)
@@ -31,11 +33,32 @@ def map_state(estimator: Any, params: Mapping[str, Any], fitted: State | None) -
     return state.with_part("columns", columns.state()).with_part("fitted", fitted)
 
 
-def from_map_state(cls: type[Map], state: State) -> tuple[Map, State | None]:
-    """A map with the parameters and the columns of the state; and the part `fitted`, or None if there is none."""
+def from_map_state(cls: type[Map], state: State, fitted: str) -> tuple[Map, Columns, State | None]:
+    """A map with the parameters of the state; its columns; and the part `fitted`, or None if there is none.
+
+    `fitted` is the kind of this part.
+    """
     state.expect(f"estimator/{cls.__name__}", VERSION)
-    estimator = cls(**params_from_settings(state.settings["params"]))  # type: ignore[arg-type]
+    estimator = cls(**read_params(state, "params", cls))
     if "fitted" not in state.settings:
-        return estimator, None
-    assign(estimator, **attributes_of(Columns.from_state(state.part("columns"))))
-    return estimator, state.part("fitted")
+        return estimator, Columns(None), None
+    columns: Columns = part_of(state, "columns", (Columns.KIND,))
+    part = state.part("fitted")
+    part.expect(fitted, VERSION)
+    assign(estimator, **attributes_of(columns))
+    return estimator, columns, part
+
+
+def read_kernel(state: State, fitted: State, columns: Columns) -> Kernel:
+    """The kernel of a fitted map, which must take data with these columns."""
+    kernel = fitted.kernel()
+    kernel_columns(state, kernel, columns)
+    return kernel
+
+
+def check_vectors(state: State, columns: Columns) -> int:
+    """The number of columns of a map that takes vectors."""
+    kernel_columns(state, None, columns)
+    if columns.n_features is None:
+        raise refuse(state, "the map must have columns", None)
+    return columns.n_features

@@ -17,7 +17,8 @@ from onkel.checks import check_integer, check_one_of
 from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.estimators.base import set_params, undo_on_error
 from onkel.estimators.parameters import seed_of
-from onkel.features.map_state import from_map_state, map_state
+from onkel.estimators.state_checks import check_rows, count, refuse
+from onkel.features.map_state import from_map_state, map_state, read_kernel
 from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.features.reservoir import Reservoir
 from onkel.gram import check
@@ -312,20 +313,21 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The map that has this state; it maps alike and goes on alike, to the bit."""
-        made, fitted = from_map_state(cls, state)
+        made, columns, fitted = from_map_state(cls, state, "map/nystroem")
         if "centers" in state.settings:
             made.centers = _plain(rows_from_state(state.part("centers")))
         if fitted is None:
             return made
-        kernel, rows = fitted.kernel(), rows_from_state(fitted.part("rows"))
-        row_ids, places = fitted.array("row_ids").copy(), fitted.array("places").copy()
-        centers = Centers(kernel, rows.wide()[places], places, np.array(fitted.array("factor"), order="F"))
-        made.kernel_, made.n_samples_seen_ = kernel, fitted.setting("n_samples_seen", int)
+        kernel, part = read_kernel(state, fitted, columns), fitted.part("rows")
+        check_rows(state, kernel, columns, [part], part.arrays["data"].dtype if "data" in part.arrays else None)
+        rows = rows_from_state(part)
+        row_ids, centers = fitted.array("row_ids", np.int64, (len(rows),)).copy(), _read_centers(fitted, kernel, rows)
+        made.kernel_, made.n_samples_seen_ = kernel, count(fitted, "n_samples_seen", at_least=1)
         made._chosen, made._sample = _Chosen(kernel, rows, row_ids), None
         vars(made._chosen)["centers"] = centers  # as computed then: another machine may round to another order
         if "keys" in fitted.arrays:
-            size, seed = fitted.setting("size", int), fitted.setting("seed", int)
-            keys = fitted.array("keys").copy()
+            size, seed = count(fitted, "size", at_least=max(1, len(rows))), count(fitted, "seed")
+            keys = fitted.array("keys", np.float64, (len(rows),)).copy()
             made._sample = Reservoir(size, seed, made.n_samples_seen_, rows, row_ids, keys)
         return made
 
@@ -340,6 +342,18 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags.input_tags.two_d_array = takes != "objects"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _read_centers(fitted: State, kernel: Kernel, rows: Rows) -> Centers:
+    """The centres of a fitted map among its rows, with their factor."""
+    places = fitted.array("places", np.int64, (None,)).copy()
+    r = len(places)
+    if not r or places.min() < 0 or places.max() >= len(rows) or len(np.unique(places)) != r:
+        raise refuse(fitted, f"the centres must be different ones of the {len(rows)} rows", places)
+    factor = np.array(fitted.array("factor", np.float64, (r, r)), order="F")
+    if not (factor.diagonal() > 0).all():
+        raise refuse(fitted, "the factor must have a positive diagonal", factor.diagonal().min())
+    return Centers(kernel, rows.wide()[places], places, factor)
 
 
 def _plain(rows: Rows) -> Any:

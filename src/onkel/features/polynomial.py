@@ -30,7 +30,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer, check_number
 from onkel.errors import ParameterError, ShapeError
 from onkel.estimators.base import undo_on_error
-from onkel.features.map_state import from_map_state, map_state
+from onkel.estimators.state_checks import count, refuse
+from onkel.features.map_state import check_vectors, from_map_state, map_state
 from onkel.models.state import State
 
 __all__ = ["PolynomialMap"]
@@ -221,10 +222,16 @@ class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The map that has this state; it maps alike, to the bit."""
-        made, fitted = from_map_state(cls, state)
+        made, columns, fitted = from_map_state(cls, state, "map/polynomial")
         if fitted is not None:
-            made._degree, made._has_one = fitted.setting("degree", int), fitted.setting("has_one", bool)
-            made.coefficients_ = fitted.array("coefficients").copy()
+            d = check_vectors(state, columns)
+            p, has_one = count(fitted, "degree", at_least=1, below=MAX_COLUMNS), fitted.setting("has_one", bool)
+            q = d + has_one - 1
+            size = math.comb(q + p, p) if min(q, p) < 64 else MAX_COLUMNS + 1  # which is too large to be computed
+            if size > MAX_COLUMNS:
+                raise refuse(state, f"a map must make at most {MAX_COLUMNS} columns", f"degree {p} on {d} features")
+            made._degree, made._has_one = p, has_one
+            made.coefficients_ = fitted.array("coefficients", np.float64, (size,)).copy()
         return made
 
     def __sklearn_tags__(self) -> Any:

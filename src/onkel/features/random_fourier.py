@@ -32,7 +32,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer
 from onkel.errors import ParameterError, ValuesError
 from onkel.estimators.base import set_params, undo_on_error
-from onkel.features.map_state import from_map_state, map_state
+from onkel.estimators.state_checks import decimal, refuse
+from onkel.features.map_state import check_vectors, from_map_state, map_state, read_kernel
 from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.kernels import RBF, Kernel, Laplacian, Matern, RationalQuadratic, prepare
 from onkel.kernels.combine import Multiple
@@ -194,10 +195,13 @@ class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The map that has this state; it maps alike, to the bit."""
-        made, fitted = from_map_state(cls, state)
+        made, columns, fitted = from_map_state(cls, state, "map/random-fourier")
         if fitted is not None:
-            made.kernel_, made.factor_ = fitted.kernel(), fitted.setting("factor", float)
-            made.frequencies_ = fitted.array("frequencies").copy()
+            d = check_vectors(state, columns)
+            made.kernel_, made.factor_ = read_kernel(state, fitted, columns), decimal(fitted, "factor", at_least=0.0)
+            made.frequencies_ = fitted.array("frequencies", np.float64, (d, None)).copy()
+            if made.kernel_.takes != "vectors" or made.frequencies_.shape[1] == 0:
+                raise refuse(state, "there must be a frequency, and a kernel on vectors", made.kernel_)
         return made
 
     def __sklearn_tags__(self) -> Any:
