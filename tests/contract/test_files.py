@@ -197,7 +197,10 @@ def test_a_file_that_is_mapped_may_be_replaced(machine, tmp_path):
 
 def test_saving_while_another_thread_learns_writes_a_state_of_whole_examples(tmp_path):
     X, y = rings(400)
-    machine, path = onkel.Forgetron(budget=20, gamma=1.0, random_state=0).partial_fit(X[:5], y[:5]), tmp_path / "m.onkel"
+    machine, path = (
+        onkel.Forgetron(budget=20, gamma=1.0, random_state=0).partial_fit(X[:5], y[:5]),
+        tmp_path / "m.onkel",
+    )
     twin, done = onkel.Forgetron(budget=20, gamma=1.0, random_state=0).partial_fit(X[:5], y[:5]), threading.Event()
 
     def learn():

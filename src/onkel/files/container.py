@@ -43,7 +43,7 @@ CODES = {code: dtype for dtype, code in DTYPES.items()}
 KEY, METADATA = "onkel", "__metadata__"
 LENGTH = 8  # bytes of the length of the header
 ALIGNMENT = 64
-MAX_HEADER = 64 * 2**20
+MAX_HEADER = 8 * 2**20  # parsed by Python, it takes up to thirty times as much memory
 MAX_TENSORS = 100_000
 MAX_DIMENSIONS = 32
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from numpy.typing import NDArray
+
 import onkel
 from onkel.errors import FileFormatError, InputError, KindError
 from onkel.files import container, tensors
@@ -25,7 +27,7 @@ from onkel.models.model import Model
 from onkel.models.state import State, from_json, from_state, to_json
 from onkel.registry import KINDS
 
-__all__ = ["FORMAT", "document_state", "load", "save"]
+__all__ = ["FORMAT", "load", "save"]
 
 FORMAT = 1
 ROOMS = ("estimator/", "model/")  # the kinds of state that a file may hold
@@ -57,7 +59,7 @@ def save(estimator_or_model: Any, path: str | os.PathLike[str]) -> None:
     """
     state = _state_of(estimator_or_model)
     arrays, encodings = tensors.encoded(state.arrays)
-    settings = to_json(state.settings)
+    settings = tensors.without_lists(to_json(state.settings), arrays)
     document = {
         "format": FORMAT,
         "onkel": onkel.__version__,
@@ -92,8 +94,7 @@ def load(path: str | os.PathLike[str], *, model: bool = False) -> Any:
         holds an estimator. False (default): return what was saved.
     """
     document, plain = container.read(path)
-    state = document_state(document, tensors.decoded(plain, document.get("encodings"), path), path)
-    made = _made(state, path)
+    made = _made(_state_in(document, tensors.decoded(plain, document.get("encodings"), path), path), path)
     if not model or isinstance(made, Model):
         return made
     if not hasattr(type(made), "model_"):
@@ -106,7 +107,7 @@ def load(path: str | os.PathLike[str], *, model: bool = False) -> Any:
         raise InputError(f"load: the {type(made).__name__} in {os.fspath(path)} has no model_: {error}") from None
 
 
-def document_state(document: dict[str, Any], arrays: Any, path: str | os.PathLike[str]) -> State:
+def _state_in(document: dict[str, Any], arrays: dict[str, NDArray], path: str | os.PathLike[str]) -> State:
     """The state that a document and the arrays of its file describe."""
     version, state = document.get("format"), document.get("state")
     if type(version) is not int or version < 1:
@@ -125,7 +126,10 @@ def document_state(document: dict[str, Any], arrays: Any, path: str | os.PathLik
     if not isinstance(settings, dict):
         raise FileFormatError(path, "its settings must be a JSON object")
     try:
+        settings = tensors.with_lists(settings, arrays, path)
         return State(kind, state["version"], from_json(settings), arrays)
+    except FileFormatError:
+        raise
     except Exception as error:
         raise _unreadable(path, error) from error
 

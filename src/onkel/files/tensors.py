@@ -11,6 +11,9 @@ names; NAME is the name of the array:
               None
 
 What has no encoding is refused when it is saved.
+
+Long lists of numbers in the settings of a state, such as the centres that a user gave, become arrays as well, so that
+the JSON of a file is small: in their place is {"$array": NAME}.
 """
 
 from __future__ import annotations
@@ -27,12 +30,14 @@ from numpy.typing import NDArray
 
 from onkel.errors import FileFormatError, KindError
 
-__all__ = ["decoded", "encoded"]
+__all__ = ["decoded", "encoded", "with_lists", "without_lists"]
 
 PLAIN = "biuf"
 LONGEST_CODE_POINT = 0x10FFFF
 TIME = re.compile(r"[mM]8(\[\d{0,9}[A-Za-zμ]{1,2}\])?")
 FIELD = re.compile(r"[biuf][1248]")
+LIST, PREFIX = "$array", "settings#"
+LONG = 64  # numbers of a list that is written as an array
 
 Encoding = dict[str, Any]
 Arrays = dict[str, NDArray]
@@ -94,7 +99,36 @@ def _encoded_objects(name: str, array: NDArray) -> tuple[Encoding, Arrays]:
     return {"as": how, "shape": list(array.shape)}, {f"{name}#bytes": text, f"{name}#offsets": offsets}
 
 
+def without_lists(value: Any, arrays: Arrays) -> Any:
+    """JSON without its long lists of numbers, which are added to the arrays."""
+    if isinstance(value, dict):
+        return {key: without_lists(item, arrays) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    kinds = {type(item) for item in value} if len(value) >= LONG else set()
+    if kinds == {float} or (kinds == {int} and max(map(abs, value)) < 2**63):
+        name = f"{PREFIX}{len(arrays)}"
+        arrays[name] = np.array(value, dtype=np.float64 if kinds == {float} else np.int64)
+        return {LIST: name}
+    return [without_lists(item, arrays) for item in value]
+
+
 # ---------------------------------------------------------------- reading
+
+
+def with_lists(value: Any, arrays: Arrays, path: str | os.PathLike[str]) -> Any:
+    """The JSON that `without_lists` was given; takes the arrays of its lists out of the arrays."""
+    if isinstance(value, list):
+        return [with_lists(item, arrays, path) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if LIST not in value:
+        return {key: with_lists(item, arrays, path) for key, item in value.items()}
+    name = value[LIST]
+    array = arrays.pop(name, None) if isinstance(name, str) and name.startswith(PREFIX) else None
+    if len(value) != 1 or array is None or array.dtype not in (np.float64, np.int64) or array.ndim != 1:
+        raise FileFormatError(path, "a list of numbers in its settings must be an array of its own")
+    return array.tolist()
 
 
 def decoded(plain: Mapping[str, NDArray], encodings: Any, path: str | os.PathLike[str]) -> Arrays:
