@@ -153,7 +153,7 @@ def cg(quick: bool) -> list[Row]:
 
     def iterate() -> None:
         options: dict[str, Any] = {"fit_intercept": True, "tol": 1e-3, "max_iter": 200}
-        made["cg"] = conjugate_gradient(kernel, rows, Y, None, centers, alpha, report=None, **options)
+        made["cg"] = conjugate_gradient(rows, Y, None, centers, alpha, report=None, **options)
 
     def direct() -> None:
         sums = WhitenedSums(centers, 1, fit_intercept=True)

@@ -33,7 +33,7 @@ def both(kernel=KERNEL, rows=None, weights=None, alpha=0.1, *, fit_intercept=Fal
     sums.add(rows, Y, weights)
     direct = sums.solve(alpha)
     options = {"tol": 1e-10, "max_iter": 200} | options
-    cg = conjugate_gradient(kernel, rows, Y, weights, centers, alpha, fit_intercept=fit_intercept, **options)
+    cg = conjugate_gradient(rows, Y, weights, centers, alpha, fit_intercept=fit_intercept, **options)
     K = np.empty((len(rows), len(centers)), dtype=rows.dtype)
     kernel.gram(rows, centers.rows, K)
     return K @ direct.coef + direct.intercept, K @ cg.coef + cg.intercept, cg
@@ -92,7 +92,7 @@ def test_every_kernel_value_is_computed_once_in_an_iteration(monkeypatch):
     centers = Centers.of(KERNEL, rows[np.arange(40)])
     gram = type(KERNEL).gram
     monkeypatch.setattr(type(KERNEL), "gram", lambda k, x, z, out: (counted.append(out.size), gram(k, x, z, out)))
-    cg = conjugate_gradient(KERNEL, rows, Y, None, centers, 0.1, fit_intercept=True, tol=0.0, max_iter=5)
+    cg = conjugate_gradient(rows, Y, None, centers, 0.1, fit_intercept=True, tol=0.0, max_iter=5)
     assert cg.n_iter == 5
     assert sum(counted) == (1 + 5) * 300 * len(centers)  # one pass for the right-hand side
 
@@ -140,5 +140,5 @@ def test_weights_that_are_all_0_are_refused():
     centers = Centers.of(KERNEL, prepare(KERNEL, X[:5]))
     with pytest.raises(ParameterError, match="positive"):
         conjugate_gradient(
-            KERNEL, prepare(KERNEL, X), Y, np.zeros(300), centers, 1.0, fit_intercept=False, tol=1e-3, max_iter=9
+            prepare(KERNEL, X), Y, np.zeros(300), centers, 1.0, fit_intercept=False, tol=1e-3, max_iter=9
         )

@@ -230,6 +230,29 @@ def test_corrections_that_do_not_converge_give_way_to_float64(monkeypatch):
     np.testing.assert_array_equal(reg.dual_coef_, double.dual_coef_)
 
 
+@pytest.mark.parametrize("solver", ["cholesky", "nystrom", "cg"])
+@pytest.mark.parametrize("alpha", [0.1, 1e-6])
+def test_float32_rows_predict_as_float64_rows_with_many_centers_and_a_smooth_kernel(solver, alpha):
+    # Centres that almost depend on each other: T⁻¹ multiplies rounding errors by up to 1e6, and with alpha = 1e-6 the
+    # coefficients, about 1e7 in total, do so once more in the predictions.
+    X, y = data(n=300, d=2, targets=1)
+    X, kernel = X.astype(np.float32), RBF(gamma=0.2)
+    T = data(n=100, d=2, seed=1)[0].astype(np.float32)
+    centers = {} if solver == "cholesky" else {"n_centers": 300, "max_iter": 300}
+    single, double = (
+        KernelRidge(alpha, kernel=kernel, solver=solver, **centers).fit(X.astype(dtype), y).predict(T.astype(dtype))
+        for dtype in (np.float32, np.float64)
+    )
+    np.testing.assert_allclose(single, double, atol=1e-4)
+
+
+def test_float32_rows_stay_float32_in_the_model_unless_its_coefficients_cancel():
+    X, y = data(n=300, d=2, targets=1)
+    X = X.astype(np.float32)
+    kinds = [KernelRidge(alpha, kernel=RBF(gamma=0.2)).fit(X, y).X_fit_.dtype for alpha in (0.1, 1e-6)]
+    assert kinds == [np.float32, np.float64]
+
+
 def test_an_alpha_below_rounding_becomes_the_larger_one_that_is_told():
     X, Y = data(n=60)
     rows, targets = np.concatenate([X] * 5), np.concatenate([Y] * 5)

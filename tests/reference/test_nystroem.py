@@ -66,7 +66,7 @@ def test_conjugate_gradients_reach_the_score_of_the_direct_solution_on_californi
     best = r2(y[n:], predict(centers, fit(kernel, X[:n], Y, centers, alpha), X[n:])[:, 0])
 
     def score(iterations):
-        cg = conjugate_gradient(kernel, rows, Y, None, centers, alpha, fit_intercept=True, tol=0.0, max_iter=iterations)
+        cg = conjugate_gradient(rows, Y, None, centers, alpha, fit_intercept=True, tol=0.0, max_iter=iterations)
         return r2(y[n:], predict(centers, cg, X[n:])[:, 0])
 
     assert abs(score(3) - best) > 0.005

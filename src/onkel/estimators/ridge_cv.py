@@ -13,7 +13,7 @@ from sklearn.metrics import get_scorer
 from onkel.checks import check_number
 from onkel.errors import InputError, KindError, ParameterError
 from onkel.estimators.ridge_base import RidgeEstimator
-from onkel.estimators.ridge_solvers import Fitted, copied, figures_of, refuse_too_large
+from onkel.estimators.ridge_solvers import Fitted, figures_of, refuse_too_large, support_of, target_sizes
 from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
@@ -136,7 +136,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
         coef, places = np.zeros(Y.shape), np.arange(len(Y))
         coef[present] = solution.coef
         figures = figures_of("eigen", "it gives all alphas at once", len(Y), 0.0, solution.rcond, solution.residual)
-        self._set_fitted(Fitted(copied(rows, places), places, coef, solution.intercept, alphas[chosen], figures))
+        support = support_of(self.kernel_, rows, places, coef, target_sizes(Y, weights))
+        self._set_fitted(Fitted(support, places, coef, solution.intercept, alphas[chosen], figures))
         loo = np.tile(solution.intercept, (len(Y), 1))  # rows of weight 0 are left out of every fit
         if len(present) < len(Y):
             add_scores(self.kernel_, rows, rows, coef, loo)

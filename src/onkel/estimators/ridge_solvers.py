@@ -39,6 +39,8 @@ __all__ = [
     "fit_sums",
     "refuse_too_large",
     "solve",
+    "support_of",
+    "target_sizes",
 ]
 
 Floats = NDArray[np.float64]
@@ -49,6 +51,9 @@ MANY_ALPHAS = 20  # from which one eigendecomposition is faster than a factoriza
 DEFAULT_CENTERS = 1000
 MATRICES = {"cholesky": 1, "eigen": 3}  # n × n matrices of float64
 USABLE = 0.9  # of the memory that is available
+# Rounding errors of the scores of float32 rows, at most and relative to y, from which a model has its rows in float64.
+# Those of single scores are some fifty times smaller than this bound, hence 2e-4.
+SINGLE_SCORES = 1e-2
 
 
 class Settings(Protocol):
@@ -193,7 +198,8 @@ def _exactly(settings: Settings, task: Task, solver: str, reason: str) -> Fitted
     figures = figures_of(solver, reason, len(rows), solution.jitter, solution.rcond, solution.residual)
     figures["n_iter_"] = 1 + solution.n_iter
     places = np.arange(len(rows))
-    return Fitted(copied(rows, places), places, coef, solution.intercept, alpha + solution.jitter, figures, posterior)
+    support = support_of(kernel, rows, places, coef, target_sizes(Y, weights))
+    return Fitted(support, places, coef, solution.intercept, alpha + solution.jitter, figures, posterior)
 
 
 def figures_of(solver: str, reason: str, m: int, jitter: float, rcond: float, residual: float) -> dict[str, Any]:
@@ -215,6 +221,25 @@ def copied(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
         assert rows.columns is not None
         return GramRows(None, rows.columns[chosen], None if rows.diagonal is None else rows.diagonal[chosen])
     return rows[chosen]
+
+
+def target_sizes(Y: Floats, weights: Floats) -> Floats:
+    """The root of the mean of s y² of each target, shape (targets,)."""
+    return np.asarray(np.sqrt(weights @ np.square(Y) / weights.sum()))
+
+
+def support_of(kernel: Kernel, rows: Rows, chosen: NDArray[np.intp], coef: Floats, sizes: Floats) -> Rows:
+    """A copy of some rows, for a model with these coefficients that predicts targets of these sizes.
+
+    Float32 rows become float64 if the coefficients are so large, and cancel so much, that the rounding errors of
+    float32 kernel values, at most 2⁻²⁴ Σⱼ |cⱼ| √(k(sⱼ, sⱼ) k(x, x)), would be seen in the predictions.
+    """
+    support = copied(rows, chosen)
+    if support.dtype != np.float32:
+        return support
+    lengths = np.sqrt(np.maximum(kernel.diagonal(support), 0.0))
+    errors = 2.0**-24 * lengths.max(initial=0.0) * (lengths @ np.abs(coef))
+    return support.wide() if (errors > SINGLE_SCORES * sizes).any() else support
 
 
 # ---------------------------------------------------------------- centres
@@ -291,22 +316,21 @@ def fit_sums(sums: WhitenedSums, alpha: Floats, reason: str) -> Fitted:
     refuse_infinite(found.coef, "nystrom")
     jitter = float(np.max(found.alpha - alpha))
     figures = figures_of("nystrom", reason, len(centers), jitter, float("nan"), found.residual)
-    support = copied(centers.rows, np.arange(len(centers)))
-    return Fitted(
-        support, centers.places, np.ascontiguousarray(found.coef), found.intercept, found.alpha, figures, None, sums
-    )
+    coef = np.ascontiguousarray(found.coef)
+    support = support_of(centers.kernel, centers.rows, np.arange(len(centers)), coef, sums.target_sizes)
+    return Fitted(support, centers.places, coef, found.intercept, found.alpha, figures, None, sums)
 
 
 def _by_gradients(settings: Settings, task: Task, centers: Centers, reason: str) -> Fitted:
     """A solution by conjugate gradients; after Ctrl-C, the one so far."""
-    who, kernel, rows, Y, weights, alpha = task
+    who, _, rows, Y, weights, alpha = task
     scale = np.abs(Y).max(axis=0)
     scale[scale == 0] = 1.0
     with progress_bar(who, int(settings.max_iter), int(settings.verbose)) as progress:
         options: dict[str, Any] = {"fit_intercept": bool(settings.fit_intercept), "tol": float(settings.tol)}
         options |= {"max_iter": int(settings.max_iter)}
         options["report"] = lambda done, left: progress(done, f"relative residual {left:.2g}")
-        found = conjugate_gradient(kernel, rows, Y / scale, weights, centers, alpha, **options)
+        found = conjugate_gradient(rows, Y / scale, weights, centers, alpha, **options)
     started = found.n_iter > 0 or found.interrupted or not Y.any()
     refuse_infinite(found.residual if started else np.inf, "cg")
     if not found.converged and not found.interrupted:
@@ -316,6 +340,6 @@ def _by_gradients(settings: Settings, task: Task, centers: Centers, reason: str)
             ConvergenceWarning,
         )
     figures = figures_of("cg", reason, len(centers), 0.0, float("nan"), found.residual) | {"n_iter_": found.n_iter}
-    support = copied(centers.rows, np.arange(len(centers)))
     coef, intercept = np.ascontiguousarray(found.coef * scale), found.intercept * scale
+    support = support_of(centers.kernel, centers.rows, np.arange(len(centers)), coef, target_sizes(Y, weights))
     return Fitted(support, centers.places, coef, intercept, alpha, figures, interrupted=found.interrupted)

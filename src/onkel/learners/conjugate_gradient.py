@@ -32,11 +32,9 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrs
 
 from onkel.errors import ParameterError
-from onkel.kernels import Kernel
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
-from onkel.kernels.tiles import fill
-from onkel.learners.whitened_sums import EPS, TILE_ROWS, regularised_factor, same_dtype
+from onkel.learners.whitened_sums import EPS, TILE_ROWS, regularised_factor
 
 __all__ = ["CgSolution", "conjugate_gradient"]
 
@@ -68,10 +66,8 @@ class CgSolution:
 class _Data:
     """The rows, as the operator v ↦ W v and the right-hand side B; centred if there is an intercept."""
 
-    def __init__(
-        self, kernel: Kernel, rows: Rows, Y: Floats, weights: Floats | None, centers: Centers, fit_intercept: bool
-    ) -> None:
-        self.kernel, self.rows, self.centers = kernel, same_dtype(rows, centers.rows), centers
+    def __init__(self, rows: Rows, Y: Floats, weights: Floats | None, centers: Centers, fit_intercept: bool) -> None:
+        self.rows, self.centers = rows, centers
         self.weights = np.ones(len(rows)) if weights is None else weights
         self.weight = float(self.weights.sum())
         if self.weight <= 0:
@@ -94,9 +90,8 @@ class _Data:
         for start in range(0, len(self.rows), TILE_ROWS):
             part = slice(start, start + TILE_ROWS)
             x = self.rows[part]
-            K = np.empty((len(x), len(self.centers)), dtype=x.dtype)
-            fill(self.kernel, x, self.centers.rows, K)
-            K = K.astype(np.float64, copy=False)
+            K = np.empty((len(x), len(self.centers)))
+            self.centers.fill_values(x, K)
             total = total + K.T @ (self.weights[part, None] * values(part, K))
         return np.asarray(solve_triangular(self.centers.factor, total, lower=True, check_finite=False))
 
@@ -113,7 +108,6 @@ def preconditioner(centers: Centers, weight: float, alpha: float, fit_intercept:
 
 
 def conjugate_gradient(
-    kernel: Kernel,
     rows: Rows,
     Y: Floats,
     weights: Floats | None,
@@ -129,7 +123,7 @@ def conjugate_gradient(
 
     Parameters
     ----------
-    kernel, rows : the kernel, and n rows.
+    rows : n rows that the kernel of the centres can take.
     Y, weights : targets (n, targets), and weights ≥ 0 (n,); None: all are 1.
     centers : r centres with their factor, best a sample of the rows.
     alpha : ≥ 0, one number or one for each target. The targets share one preconditioner, that of the geometric mean.
@@ -143,7 +137,7 @@ def conjugate_gradient(
     Cost: n r kernel values and 4 n r flops a target and iteration, r³ flops at the start; memory for two r × r matrices
     and a tile of 1024 × r.
     """
-    data = _Data(kernel, rows, Y, weights, centers, fit_intercept)
+    data = _Data(rows, Y, weights, centers, fit_intercept)
     alphas = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (Y.shape[1],))
     shared = float(np.exp(np.log(alphas).mean())) if (alphas > 0).all() else 0.0
     L = preconditioner(centers, data.weight, shared, fit_intercept)

@@ -35,12 +35,10 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
 from onkel.errors import GramError, InputError, ShapeError, ValuesError
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
-from onkel.kernels.tiles import fill
-from onkel.kernels.vectors import VectorRows
 from onkel.models.rows_state import kernel_rows, rows_state
 from onkel.models.state import LARGEST_COUNT, Setting, State
 
-__all__ = ["Solution", "WhitenedSums", "regularised_factor", "same_dtype"]
+__all__ = ["Solution", "WhitenedSums", "regularised_factor"]
 
 Floats = NDArray[np.float64]
 TILE_ROWS = 1024  # rows that are whitened at once: enough for BLAS, and some 8 KB for each centre
@@ -119,6 +117,12 @@ class WhitenedSums:
         """The number of rows that have been added."""
         return int(self._sums[-1, -1])
 
+    @property
+    def target_sizes(self) -> Floats:
+        """The root of the mean of s y² of each target, shape (targets,)."""
+        r = len(self.centers)
+        return np.asarray(np.sqrt(self._sums.diagonal()[r:-EXTRA] / self._sums[-EXTRA, -EXTRA]))
+
     # ---------------------------------------------------------------- the pass
 
     def add(self, rows: Rows, Y: Floats, weights: Floats | None, report: Callable[[int], None] | None = None) -> None:
@@ -139,7 +143,7 @@ class WhitenedSums:
                 f"got targets of shape {Y.shape}{given}."
             )
         tile = np.empty((min(n, TILE_ROWS), len(self._sums)))
-        values = np.empty((len(tile), r), dtype=self.centers.rows.dtype)  # as `tile`, used for all tiles in turn
+        values = np.empty((len(tile), r))  # as `tile`, used for all tiles in turn
         for start in range(0, n, TILE_ROWS):
             part = slice(start, start + TILE_ROWS)
             columns = tile[: min(TILE_ROWS, n - start)]
@@ -161,11 +165,10 @@ class WhitenedSums:
             )
         self._sums = dsyrk(1.0, columns.T, beta=1.0, c=self._sums, overwrite_c=1, lower=1)
 
-    def _features(self, x: Rows, values: NDArray) -> Floats:
+    def _features(self, x: Rows, values: Floats) -> Floats:
         """φ of a tile of rows; its kernel values are written to `values` and overwritten."""
-        centers = self.centers
-        fill(centers.kernel, same_dtype(x, centers.rows), centers.rows, values)
-        return centers.whiten(values.astype(np.float64, copy=False))
+        self.centers.fill_values(x, values)
+        return self.centers.whiten(values)
 
     # ---------------------------------------------------------------- solutions
 
@@ -204,7 +207,7 @@ class WhitenedSums:
         parts, result = self._parts(), np.empty(len(rows))
         L, used = regularised_factor(parts.W, alpha)
         for start in range(0, len(rows), TILE_ROWS):
-            x = same_dtype(rows[start : start + TILE_ROWS], self.centers.rows)
+            x = rows[start : start + TILE_ROWS].wide()
             phi = self.centers.features(x)
             outside = self.centers.outside(x, phi)
             if self.fit_intercept:
@@ -264,11 +267,6 @@ def _are_sums(sums: Floats) -> bool:
     with np.errstate(over="ignore"):
         largest = np.multiply.outer(lengths, lengths) * (1 + 1e-6)
     return bool((sums.diagonal() >= 0).all() and (np.abs(np.tril(sums)) <= largest).all())
-
-
-def same_dtype(x: Rows, s: Rows) -> Rows:
-    """The rows x in the dtype of the rows s; only vectors may differ in it."""
-    return x.astype(s.dtype) if isinstance(x, VectorRows) and x.dtype != s.dtype else x
 
 
 def regularised_factor(W: Floats, alpha: float) -> tuple[Floats, float]:
