@@ -109,7 +109,17 @@ def test_conjugate_gradients_take_targets_of_any_size(size):
 
 
 @pytest.mark.parametrize("make", [lambda a: KernelRidge(1.0, solver="eigen", **a), lambda a: KernelRidgeCV([1.0], **a)])
-def test_a_solution_that_rounding_spoils_is_reported(make):
+def test_an_alpha_that_rounding_spoils_is_a_larger_one_and_reported(make):
     rows = rng.uniform(size=(200, 4)) * 3000
+    with pytest.warns(ConvergenceWarning, match="solved with alpha = .* instead of 1, .* Use this alpha or a larger"):
+        reg = make({"kernel": "poly", "gamma": 1.0}).fit(rows, rows[:, 0])
+    assert reg.score(rows, rows[:, 0]) > 0.98
+
+
+@pytest.mark.parametrize(
+    "make", [lambda a: KernelRidge(1e-10, solver="eigen", **a), lambda a: KernelRidgeCV([1e-10], **a)]
+)
+def test_a_solution_of_which_rounding_leaves_few_digits_is_reported(make):
+    rows = rng.uniform(size=(200, 1))
     with pytest.warns(ConvergenceWarning, match="relative residual of .* Use a larger alpha"):
-        make({"kernel": "poly", "gamma": 1.0}).fit(rows, rows[:, 0])
+        make({"kernel": "rbf", "gamma": 1e-2}).fit(rows, 1e3 * rng.normal(size=200))

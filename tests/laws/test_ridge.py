@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import make_scorer, mean_absolute_error
 
 from onkel import KernelRidge, KernelRidgeClassifier, KernelRidgeCV
+from onkel.errors import GramError
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Polynomial, prepare
 from onkel.learners import ridge as solvers
 from onkel.learners.ridge import EigenPath, RidgeProblem, solve_by_cholesky
@@ -261,6 +262,57 @@ def test_an_alpha_below_rounding_becomes_the_larger_one_that_is_told():
     assert 0 < reg.jitter_ < 1e-9
     told = KernelRidge(1e-18 + reg.jitter_, kernel=KERNEL, solver="cholesky").fit(rows, targets)
     np.testing.assert_array_equal(told.dual_coef_, reg.dual_coef_)
+
+
+def singular_data():
+    """60 rows, each of 12 five times, and a function of them without noise, for which the smallest alpha is best."""
+    X = np.concatenate([data(n=12)[0]] * 5)
+    return X, np.sin(X[:, 0])
+
+
+def precise_leave_one_out(K, y, alpha):
+    """Coefficients and predictions of each row by a fit to the others, in extended precision."""
+    n = len(y)
+    A = np.concatenate([K + alpha * np.eye(n), np.eye(n)], axis=1).astype(np.longdouble)
+    for i in range(n):  # Gauss-Jordan; the matrix is positive definite, so that it needs no pivots
+        A[i] /= A[i, i]
+        A -= np.where(np.arange(n) == i, 0, A[:, i])[:, None] * A[i]
+    G = A[:, n:]
+    return (G @ y).astype(np.float64), (y - G @ y / G.diagonal()).astype(np.float64)
+
+
+def test_eigenvalues_below_rounding_are_solved_with_the_larger_alpha_that_is_told():
+    X, y = singular_data()
+    with pytest.warns(ConvergenceWarning, match=r"solved with alpha = .*e-1[0-9] instead of 1e-18"):
+        reg = KernelRidge(1e-18, kernel=KERNEL, solver="eigen").fit(X, y)
+    assert 0 < reg.jitter_ < 1e-10
+    coef, _ = precise_leave_one_out(KERNEL(X), y, 1e-18 + reg.jitter_)
+    np.testing.assert_allclose(KERNEL(X) @ reg.dual_coef_, KERNEL(X) @ coef, atol=1e-3)
+
+
+def test_of_several_alphas_only_those_below_rounding_become_larger():
+    X, y = singular_data()
+    with pytest.warns(ConvergenceWarning, match="instead of 1e-18"):
+        both = KernelRidge([1e-18, 0.5], kernel=KERNEL, solver="cholesky").fit(X, np.stack([y, y], 1))
+    np.testing.assert_array_equal(both._solved_alpha, [1e-18 + both.jitter_, 0.5])
+
+
+def test_leave_one_out_of_an_alpha_below_rounding_is_that_of_the_alpha_that_was_used():
+    X, y = singular_data()
+    with pytest.warns(ConvergenceWarning, match="KernelRidgeCV: solved with alpha = .* instead of 1e-20"):
+        reg = KernelRidgeCV([1e-20, 1e-18, 1e-3, 1.0], kernel=KERNEL).fit(X, y)
+    assert reg.alpha_ == 1e-20
+    assert reg.jitter_ > 0
+    assert reg.scores_[0] == reg.scores_[1]  # both stand for the same alpha
+    _, loo = precise_leave_one_out(KERNEL(X), y, 1e-20 + reg.jitter_)
+    np.testing.assert_allclose(reg.loo_predictions_, loo, atol=1e-3)
+    np.testing.assert_allclose(-reg.best_score_, np.square(y - loo).mean(), atol=1e-6)
+
+
+def test_an_alpha_that_almost_cancels_an_eigenvalue_of_an_indefinite_kernel_is_refused():
+    K = np.diag([2.0, 1.0, -0.5])
+    with pytest.raises(GramError, match="another alpha"):
+        KernelRidge(0.5 + 1e-16, kernel="precomputed", solver="eigen").fit(K, np.ones(3))
 
 
 # ---------------------------------------------------------------- chunks and another alpha

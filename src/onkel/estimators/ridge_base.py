@@ -135,17 +135,16 @@ class RidgeEstimator(Estimator):
         """Sets the attributes of a solution."""
         scorer = Expansion(self.kernel_, fitted.support, fitted.places, fitted.coef, fitted.intercept)
         assign(self, _scorer=scorer, _posterior=fitted.posterior, _sums=fitted.sums, _solved_alpha=fitted.alpha)
-        assign(self, **fitted.figures)
+        added = fitted.alpha - fitted.asked
+        assign(self, jitter_=float(added.max()), **fitted.figures)
         if self.jitter_ > 0:
-            asked = np.unique(np.asarray(getattr(self, "alpha", 0.0), dtype=np.float64))
-            said = f"{asked[0]:.3g}" if len(asked) == 1 else f"{asked[0]:.3g} and more"
+            most = int(added.argmax())
             warn(
-                f"{self._name}: solved with alpha = {asked[0] + self.jitter_:.3g} instead of {said}, since the matrix "
-                "is not positive definite to rounding. jitter_ is what was added. Use this alpha or a larger one, or "
-                "rows in float64.",
+                f"{self._name}: solved with alpha = {fitted.alpha[most]:.3g} instead of {fitted.asked[most]:.3g}, "
+                "since the matrix is not positive definite to rounding. jitter_ is what was added. Use this alpha or a "
+                "larger one, or scale the rows.",
                 ConvergenceWarning,
             )
-
         elif self.residual_ > INEXACT and self.solver_ in ("cholesky", "eigen"):
             warn(
                 f"{self._name}: the solution has a relative residual of {self.residual_:.1g}, since alpha is below the "

@@ -36,7 +36,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
 
     Parameters
     ----------
-    alphas : the alphas to choose from, each ≥ 0; default (0.1, 1, 10).
+    alphas : the alphas to choose from, each ≥ 0; default (0.1, 1, 10). One below the rounding errors of K stands for
+        the smallest above them; if it is chosen, a warning says so, and jitter_ is the difference.
     <kernel (ridge), gamma (ridge), degree, coef0, fit_intercept (ridge)>
     scoring : None (default): minus the mean squared error of the leave-one-out predictions, weighted by the sample
         weights. Or a scorer of scikit-learn, by name or as a function of (estimator, X, y), that is applied to these
@@ -135,9 +136,10 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
         solution = eigen.solve(alphas[chosen])
         coef, places = np.zeros(Y.shape), np.arange(len(Y))
         coef[present] = solution.coef
-        figures = figures_of("eigen", "it gives all alphas at once", len(Y), 0.0, solution.rcond, solution.residual)
+        figures = figures_of("eigen", "it gives all alphas at once", len(Y), solution.rcond, solution.residual)
         support = support_of(self.kernel_, rows, places, coef, target_sizes(Y, weights))
-        self._set_fitted(Fitted(support, places, coef, solution.intercept, alphas[chosen], figures))
+        asked = alphas[chosen]
+        self._set_fitted(Fitted(support, places, coef, solution.intercept, asked, solution.alpha, figures))
         loo = np.tile(solution.intercept, (len(Y), 1))  # rows of weight 0 are left out of every fit
         if len(present) < len(Y):
             add_scores(self.kernel_, rows, rows, coef, loo)

@@ -89,6 +89,7 @@ class Fitted(NamedTuple):
     places: NDArray[np.int64]
     coef: Floats  # (m, targets)
     intercept: Floats  # (targets,)
+    asked: Floats  # (targets,), alpha
     alpha: Floats  # (targets,), with what had to be added
     figures: dict[str, Any]
     posterior: RidgePosterior | None = None
@@ -195,20 +196,19 @@ def _exactly(settings: Settings, task: Task, solver: str, reason: str) -> Fitted
     if solution.factor is not None:
         kept = copied(used, np.arange(len(used)))
         posterior = RidgePosterior.of(kernel, kept, solution.factor, fit_intercept=problem.fit_intercept)
-    figures = figures_of(solver, reason, len(rows), solution.jitter, solution.rcond, solution.residual)
+    figures = figures_of(solver, reason, len(rows), solution.rcond, solution.residual)
     figures["n_iter_"] = 1 + solution.n_iter
     places = np.arange(len(rows))
     support = support_of(kernel, rows, places, coef, target_sizes(Y, weights))
-    return Fitted(support, places, coef, solution.intercept, alpha + solution.jitter, figures, posterior)
+    return Fitted(support, places, coef, solution.intercept, alpha, solution.alpha, figures, posterior)
 
 
-def figures_of(solver: str, reason: str, m: int, jitter: float, rcond: float, residual: float) -> dict[str, Any]:
-    """The attributes that tell about a solution."""
+def figures_of(solver: str, reason: str, m: int, rcond: float, residual: float) -> dict[str, Any]:
+    """The attributes that tell about a solution, but for jitter_."""
     return {
         "solver_": solver,
         "solver_reason_": reason,
         "n_centers_": m,
-        "jitter_": jitter,
         "rcond_": rcond,
         "residual_": residual,
         "n_iter_": 1,
@@ -224,8 +224,8 @@ def copied(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
 
 
 def target_sizes(Y: Floats, weights: Floats) -> Floats:
-    """The root of the mean of s y² of each target, shape (targets,)."""
-    return np.asarray(np.sqrt(weights @ np.square(Y) / weights.sum()))
+    """The weighted mean of |y| of each target, shape (targets,)."""
+    return np.asarray(weights @ np.abs(Y) / weights.sum())
 
 
 def support_of(kernel: Kernel, rows: Rows, chosen: NDArray[np.intp], coef: Floats, sizes: Floats) -> Rows:
@@ -314,11 +314,10 @@ def fit_sums(sums: WhitenedSums, alpha: Floats, reason: str) -> Fitted:
     """The solution for alpha from the sums of one pass."""
     found, centers = sums.solve(alpha), sums.centers
     refuse_infinite(found.coef, "nystrom")
-    jitter = float(np.max(found.alpha - alpha))
-    figures = figures_of("nystrom", reason, len(centers), jitter, float("nan"), found.residual)
+    figures = figures_of("nystrom", reason, len(centers), float("nan"), found.residual)
     coef = np.ascontiguousarray(found.coef)
     support = support_of(centers.kernel, centers.rows, np.arange(len(centers)), coef, sums.target_sizes)
-    return Fitted(support, centers.places, coef, found.intercept, found.alpha, figures, None, sums)
+    return Fitted(support, centers.places, coef, found.intercept, alpha, found.alpha, figures, None, sums)
 
 
 def _by_gradients(settings: Settings, task: Task, centers: Centers, reason: str) -> Fitted:
@@ -339,7 +338,7 @@ def _by_gradients(settings: Settings, task: Task, centers: Centers, reason: str)
             f"{found.residual:.2g}, above tol={settings.tol:g}. Use a larger max_iter or alpha, or other centres.",
             ConvergenceWarning,
         )
-    figures = figures_of("cg", reason, len(centers), 0.0, float("nan"), found.residual) | {"n_iter_": found.n_iter}
+    figures = figures_of("cg", reason, len(centers), float("nan"), found.residual) | {"n_iter_": found.n_iter}
     coef, intercept = np.ascontiguousarray(found.coef * scale), found.intercept * scale
     support = support_of(centers.kernel, centers.rows, np.arange(len(centers)), coef, target_sizes(Y, weights))
-    return Fitted(support, centers.places, coef, intercept, alpha, figures, interrupted=found.interrupted)
+    return Fitted(support, centers.places, coef, intercept, alpha, alpha, figures, interrupted=found.interrupted)

@@ -23,7 +23,9 @@ touch what is above the diagonal, so a copy of K is kept there, from which the r
 Float32 rows are factored in float32, which is twice as fast, and the solution is corrected by its residual, for which
 the kernel is computed in float64, tile by tile. Where that does not converge, the matrix is factored in float64.
 
-*Jitter.* Where rounding makes a tiny α fail, a larger one is used; it is reported as what it is.
+*Jitter.* Below the rounding errors of K, which n · EPS · its size bounds, no α can be told from another: its solution
+would be noise. Where that makes a Cholesky factorization fail, or an eigenvalue of A lies below it, a larger α is used,
+and reported as what it is; everything that is computed, leave-one-out as well, is that of the larger one.
 
 Source: Saunders, Gammerman and Vovk 1998; Golub, Heath and Wahba 1979 (GCV); Higham 2002, ch. 12 (refinement).
 """
@@ -54,7 +56,7 @@ EPS = float(np.finfo(np.float64).eps)
 SINGLE_ALPHA = 2.0 * float(np.finfo(np.float32).eps)
 SINGLE_RESIDUAL = 1e-7  # relative to y; at which a solution in float32 is good enough
 CORRECTIONS = 5  # at most; each is several digits
-JITTERS = (1.0, 1e1, 1e2, 1e3)  # times n · EPS · largest diagonal entry
+JITTERS = (1.0, 1e1, 1e2, 1e3)  # what is added to alpha for a factor, times the rounding errors
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -95,7 +97,8 @@ class RidgeSolution:
     ----------
     coef : c, shape (n, targets).
     intercept : b, shape (targets,).
-    jitter : what was added to alpha to make the matrix positive definite; 0 as a rule.
+    alpha : the alpha of each target with which it was solved, shape (targets,): as a rule the one that was asked for,
+        a larger one where the matrix was not positive definite to rounding.
     rcond : the estimated reciprocal condition number of A, the smallest if there are several alphas.
     residual : ‖u (y − f − b) − α c̃‖ / ‖u y‖, the largest of the targets.
     n_iter : the corrections of a solution in float32; 0 if the factor is in float64.
@@ -104,7 +107,7 @@ class RidgeSolution:
 
     coef: Floats
     intercept: Floats
-    jitter: float
+    alpha: Floats
     rcond: float
     residual: float
     n_iter: int
@@ -208,18 +211,18 @@ def solve_by_cholesky(problem: RidgeProblem, alpha: Floats, *, keep_factor: bool
     Raises ParameterError if an alpha is 0 and K is singular, and GramError if K is not positive semi-definite. With
     `keep_factor` the factor, which is float64 then, is kept in the solution; all alphas must be equal.
     """
-    coef, intercept = np.empty(problem.Y.shape), np.empty(problem.Y.shape[1])
+    coef, intercept, used = np.empty(problem.Y.shape), np.empty(problem.Y.shape[1]), np.empty(problem.Y.shape[1])
     found: list[RidgeSolution] = []
     for value in np.unique(alpha):
         mine = np.flatnonzero(alpha == value)
         part = dataclasses.replace(problem, Y=problem.Y[:, mine])
         one = _solve_one(part, float(value), keep_factor)
-        coef[:, mine], intercept[mine] = one.coef, one.intercept
+        coef[:, mine], intercept[mine], used[mine] = one.coef, one.intercept, one.alpha
         found.append(one)
     return RidgeSolution(
         coef,
         intercept,
-        jitter=max(one.jitter for one in found),
+        alpha=used,
         rcond=min(one.rcond for one in found),
         residual=max(one.residual for one in found),
         n_iter=max(one.n_iter for one in found),
@@ -236,26 +239,31 @@ def _solve_one(problem: RidgeProblem, alpha: float, keep_factor: bool) -> RidgeS
         if factor is not None:
             c, b, residual, n_iter = _solve(problem, factor)
             if residual <= SINGLE_RESIDUAL:
-                return RidgeSolution(u[:, None] * c, b, 0.0, factor.rcond, residual, n_iter)
+                return RidgeSolution(u[:, None] * c, b, np.full(len(b), alpha), factor.rcond, residual, n_iter)
         del factor  # its memory is needed
-    factor, jitter = _safe_factor(problem, alpha, largest)
+    factor = _safe_factor(problem, alpha, largest)
     c, b, residual, n_iter = _solve(problem, factor)
     kept = factor if keep_factor else None
-    return RidgeSolution(u[:, None] * c, b, jitter, factor.rcond, residual, n_iter, kept)
+    return RidgeSolution(u[:, None] * c, b, np.full(len(b), factor.alpha), factor.rcond, residual, n_iter, kept)
 
 
-def _safe_factor(problem: RidgeProblem, alpha: float, largest: float) -> tuple[CholeskyFactor, float]:
-    """A factor in float64, and what had to be added to alpha for it."""
-    factor, rounding = _factored(problem, alpha, np.float64), len(problem.rows) * EPS
-    if alpha == 0 and (factor is None or factor.rcond < rounding):
+def rounding_errors(n: int, size: float) -> float:
+    """A bound of the rounding errors of an n × n matrix of this size, below which no alpha is told from another."""
+    return n * EPS * size
+
+
+def _safe_factor(problem: RidgeProblem, alpha: float, largest: float) -> CholeskyFactor:
+    """A factor in float64, of a larger alpha if it must be."""
+    factor, n = _factored(problem, alpha, np.float64), len(problem.rows)
+    if alpha == 0 and (factor is None or factor.rcond < rounding_errors(n, 1.0)):
         raise _singular(problem.kernel)
     if factor is not None:
-        return factor, 0.0
+        return factor
     for times in JITTERS:
-        jitter = times * rounding * largest
+        jitter = times * rounding_errors(n, largest)
         factor = _factored(problem, alpha + jitter, np.float64)
         if factor is not None:
-            return factor, jitter
+            return factor
     raise GramError(
         f"KernelRidge: the Gram matrix of {problem.kernel!r} must be positive semi-definite for solver='cholesky'; "
         f"with alpha = {alpha:.3g} + {jitter:.3g} it still has a negative eigenvalue. Use solver='eigen', a larger "
@@ -299,23 +307,24 @@ class EigenPath:
         self.problem = problem
         matrix, _ = _matrix(problem, np.dtype(np.float64))
         values, self.vectors = eigh(matrix, lower=True, overwrite_a=True, driver="evd", check_finite=False)
-        rounding = len(values) * EPS * np.abs(values).max()
-        self.values = np.where((values < 0) & (values >= -rounding), 0.0, values)  # negative only by rounding
+        self.rounding = rounding_errors(len(values), float(np.abs(values).max()))
+        self.values = np.where((values < 0) & (values >= -self.rounding), 0.0, values)  # negative only by rounding
         self._Z = self.vectors.T @ (problem.root[:, None] * problem.Y)  # (n, targets)
         self._q = self.vectors.T @ problem.root
 
-    def _inverse(self, alphas: Floats) -> Floats:
-        """1 / (λ + α), shape (n, alphas)."""
-        shifted = self.values[:, None] + alphas
-        sizes = np.abs(shifted)
-        if not (sizes > len(sizes) * EPS * sizes.max(axis=0)).all() and (alphas == 0).any():
+    def used(self, alphas: Floats) -> Floats:
+        """The alphas that are computed with in the place of these: none with λ + α below the rounding errors of λ."""
+        sizes = np.abs(self.values[:, None] + alphas).min(axis=0)
+        lost = sizes < self.rounding
+        if (alphas[lost] == 0).any():
             raise _singular(self.problem.kernel)
-        if (sizes == 0).any():
+        smallest = float(self.values.min())
+        if lost.any() and smallest < 0:
             raise GramError(
-                f"KernelRidge: −alpha is an eigenvalue of the Gram matrix of {self.problem.kernel!r}, which is not "
-                "positive semi-definite. Use another alpha."
+                f"KernelRidge: −alpha = {-alphas[lost][0]:.3g} is, to rounding, an eigenvalue of the Gram matrix of "
+                f"{self.problem.kernel!r}, which is not positive semi-definite. Use another alpha."
             )
-        return np.asarray(1.0 / shifted)
+        return np.where(lost, (1 + 8 * EPS) * self.rounding - smallest, alphas)  # 8: not lost itself
 
     def _dual(self, alphas: Floats, D: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """c̃ (n, alphas, targets), b (alphas, targets), v = A⁻¹u (n, alphas) and uᵀv (alphas,)."""
@@ -330,8 +339,9 @@ class EigenPath:
         return C - V[:, :, None] * b, b, V, total
 
     def path(self, alphas: Floats) -> Path:
-        """Leave-one-out residuals and GCV for each alpha."""
-        n, u, D = len(self.values), self.problem.root, self._inverse(alphas)
+        """Leave-one-out residuals and GCV for each alpha, or for the one that is `used` in its place."""
+        alphas = self.used(alphas)
+        n, u, D = len(self.values), self.problem.root, 1.0 / (self.values[:, None] + alphas)
         C, _, V, total = self._dual(alphas, D)
         G = np.empty((n, len(alphas)))  # the diagonal of G for each alpha
         for start in range(0, n, BLOCK):  # a block at a time, so that Q² is never stored whole
@@ -345,13 +355,14 @@ class EigenPath:
         return Path(np.ascontiguousarray(residuals.transpose(1, 0, 2)), gcv, n - alphas * trace)
 
     def solve(self, alpha: Floats) -> RidgeSolution:
-        """The solution for each target with its alpha, shape (targets,)."""
+        """The solution for each target with its alpha, shape (targets,), or with the one that is `used`."""
+        alpha = self.used(alpha)
         distinct, index = np.unique(alpha, return_inverse=True)
-        D, each = self._inverse(distinct), np.arange(len(alpha))
+        D, each = 1.0 / (self.values[:, None] + distinct), np.arange(len(alpha))
         C, b, _, _ = self._dual(distinct, D)
         c, b = np.ascontiguousarray(C[:, index, each]), b[index, each]
         u, Q = self.problem.root[:, None], self.vectors
         product = Q @ (self.values[:, None] * (Q.T @ c)) + alpha * c
         sizes = 1.0 / np.abs(D)
         rcond = float((sizes.min(axis=0) / sizes.max(axis=0)).min())
-        return RidgeSolution(u * c, b, 0.0, rcond, self.problem.relative(u * (self.problem.Y - b) - product), 0)
+        return RidgeSolution(u * c, b, alpha, rcond, self.problem.relative(u * (self.problem.Y - b) - product), 0)
