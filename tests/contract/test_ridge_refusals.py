@@ -123,3 +123,11 @@ def test_a_solution_of_which_rounding_leaves_few_digits_is_reported(make):
     rows = rng.uniform(size=(200, 1))
     with pytest.warns(ConvergenceWarning, match="relative residual of .* Use a larger alpha"):
         make({"kernel": "rbf", "gamma": 1e-2}).fit(rows, 1e3 * rng.normal(size=200))
+
+
+@pytest.mark.parametrize("scoring", ["neg_max_error", lambda estimator, X, y: 0.0], ids=["name", "function"])
+def test_a_scorer_that_takes_no_weights_is_refused_with_weights(scoring):
+    reg = KernelRidgeCV(scoring=scoring).fit(X, y)
+    reg.fit(X, y, np.full(40, 2.0))  # all alike
+    with pytest.raises(ParameterError, match="takes no sample_weight"):
+        reg.fit(X, y, np.arange(40.0))

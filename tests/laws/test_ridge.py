@@ -185,6 +185,21 @@ def test_another_score_is_that_of_the_leave_one_out_predictions():
         assert reg.loo_predictions_.shape == (24,)
 
 
+def test_another_score_is_weighted_by_the_sample_weights():
+    X, Y = data(n=24)
+    y, s, alphas = Y[:, 0], weights_of("given", 24), [1e-3, 0.1, 10.0]
+
+    def scorer(estimator, X, y, sample_weight=None):
+        return -mean_absolute_error(y, estimator.predict(X), sample_weight=sample_weight)
+
+    heavy = s > 0
+    loo = [leave_one_out(KERNEL(X[heavy]), Y[heavy, :1], a, s[heavy])[:, 0] for a in alphas]
+    expected = [-mean_absolute_error(y[heavy], p, sample_weight=s[heavy]) for p in loo]
+    for scoring in ("neg_mean_absolute_error", scorer):
+        reg = KernelRidgeCV(alphas, kernel=KERNEL, scoring=scoring).fit(X, y, s)
+        np.testing.assert_allclose(reg.scores_, expected, rtol=1e-9)
+
+
 # ---------------------------------------------------------------- precision
 
 

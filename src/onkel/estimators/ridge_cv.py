@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -41,7 +42,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
     <kernel (ridge), gamma (ridge), degree, coef0, fit_intercept (ridge)>
     scoring : None (default): minus the mean squared error of the leave-one-out predictions, weighted by the sample
         weights. Or a scorer of scikit-learn, by name or as a function of (estimator, X, y), that is applied to these
-        predictions; a larger score is better.
+        predictions; a larger score is better. Sample weights are given to it as `sample_weight`; a scorer that does
+        not take them is refused if there are any.
     gcv : True: alpha is chosen by generalized cross-validation, (Σ s r² / n) / (1 − df / n)², which does not change
         when the rows are rotated, instead of leave-one-out. Default False.
     alpha_per_target : False (default): one alpha for all targets, by the mean of their scores; True: one for each.
@@ -158,10 +160,22 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
         if not (callable(self.scoring) or isinstance(self.scoring, str)):
             raise KindError(f"{self._name}: scoring must be None, a name or a function; got {self.scoring!r}.")
         scorer: Callable[..., float] = get_scorer(self.scoring)
-        places = np.arange(len(Y))[:, None]
-        return np.array(
-            [[scorer(_Given(p[:, t]), places, Y[:, t]) for t in range(Y.shape[1])] for p in predicted],
-            dtype=np.float64,
+        places, extra = np.arange(len(Y))[:, None], {} if (weights == weights[0]).all() else {"sample_weight": weights}
+        if extra and not _takes(scorer, "sample_weight"):
+            raise self._unweighted()
+        try:
+            found = [[scorer(_Given(p[:, t]), places, Y[:, t], **extra) for t in range(Y.shape[1])] for p in predicted]
+        except TypeError as error:  # a scorer of scikit-learn takes sample_weight, and its metric may not
+            if extra and "sample_weight" in str(error):
+                raise self._unweighted() from error
+            raise
+        return np.array(found, dtype=np.float64)
+
+    def _unweighted(self) -> ParameterError:
+        return ParameterError(
+            f"{self._name}: scoring={self.scoring!r} takes no sample_weight, and the rows have different weights, "
+            "which would not count in the choice of alpha. Use a scorer that takes sample_weight, scoring=None, or "
+            "leave the weights out."
         )
 
     def predict(self, X: Any) -> Floats:
@@ -172,6 +186,12 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
 
     def _decision(self) -> Number:
         return Number(self._several)
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function has a parameter of this name, or takes any."""
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(p.kind == inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
 
 class _Given(RegressorMixin, BaseEstimator):  # type: ignore[misc]
