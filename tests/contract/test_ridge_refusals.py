@@ -131,3 +131,22 @@ def test_a_scorer_that_takes_no_weights_is_refused_with_weights(scoring):
     reg.fit(X, y, np.full(40, 2.0))  # all alike
     with pytest.raises(ParameterError, match="takes no sample_weight"):
         reg.fit(X, y, np.arange(40.0))
+
+
+@pytest.mark.parametrize("solver", ["nystrom", "cg"])
+@pytest.mark.parametrize("n", [10, 20, 40])
+def test_no_penalty_is_refused_if_centres_and_intercept_are_more_than_the_rows(solver, n):
+    reg = KernelRidge(alpha=0.0, kernel="rbf", gamma=1.0, solver=solver, n_centers=n)
+    assert (
+        np.abs(reg.fit(X[:n], y[:n]).predict(X[:n]) - y[:n]).max() < 1e-6
+    )  # without an intercept there is one solution
+    reg.set_params(fit_intercept=True)
+    with pytest.raises(GramError, match=f"{n} centres with alpha = 0 .* Choose alpha > 0"):
+        reg.fit(X[:n], y[:n])
+
+
+def test_no_penalty_is_refused_if_rows_are_so_alike_that_features_depend_on_each_other():
+    few = np.repeat(X[:8], 5, axis=0)  # 40 rows, 8 of them different
+    reg = KernelRidge(alpha=0.0, kernel="rbf", gamma=1.0, solver="nystrom", centers=X[8:20])
+    with pytest.raises(GramError, match="12 centres with alpha = 0"):
+        reg.fit(few, few[:, 0])

@@ -34,7 +34,7 @@ from scipy.linalg.lapack import dpotrs
 from onkel.errors import ParameterError
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
-from onkel.learners.whitened_sums import EPS, TILE_ROWS, regularised_factor
+from onkel.learners.whitened_sums import EPS, TILE_ROWS, refuse_no_penalty, regularised_factor
 
 __all__ = ["CgSolution", "conjugate_gradient"]
 
@@ -139,6 +139,8 @@ def conjugate_gradient(
     """
     data = _Data(rows, Y, weights, centers, fit_intercept)
     alphas = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (Y.shape[1],))
+    n_weighted = len(rows) if weights is None else int(np.count_nonzero(weights))
+    refuse_no_penalty(alphas.min(), n_weighted, len(centers), fit_intercept=fit_intercept)
     shared = float(np.exp(np.log(alphas).mean())) if (alphas > 0).all() else 0.0
     L = preconditioner(centers, data.weight, shared, fit_intercept)
     run = _Iteration(data, alphas, L)

@@ -30,7 +30,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsymm, dsyr, dsyrk
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
+from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri, dtrtrs
 
 from onkel.errors import GramError, InputError, ShapeError, ValuesError
 from onkel.kernels.centers import Centers
@@ -38,7 +38,7 @@ from onkel.kernels.rows import Rows
 from onkel.models.rows_state import kernel_rows, rows_state
 from onkel.models.state import LARGEST_COUNT, Setting, State
 
-__all__ = ["Solution", "WhitenedSums", "regularised_factor"]
+__all__ = ["Solution", "WhitenedSums", "refuse_no_penalty", "regularised_factor"]
 
 Floats = NDArray[np.float64]
 TILE_ROWS = 1024  # rows that are whitened at once: enough for BLAS, and some 8 KB for each centre
@@ -180,6 +180,7 @@ class WhitenedSums:
         """
         alphas, targets = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (self.n_targets,)), self.n_targets
         parts = self._parts()
+        refuse_no_penalty(alphas.min(), parts.n_weighted, len(self.centers), fit_intercept=self.fit_intercept)
         w, df, used = np.empty((len(self.centers), targets)), np.empty(targets), np.empty(targets)
         for value in np.unique(alphas):
             chosen = np.flatnonzero(alphas == value)
@@ -269,6 +270,12 @@ def _are_sums(sums: Floats) -> bool:
     return bool((sums.diagonal() >= 0).all() and (np.abs(np.tril(sums)) <= largest).all())
 
 
+def refuse_no_penalty(alpha: float, n_weighted: int, r: int, *, fit_intercept: bool) -> None:
+    """Raises GramError for α = 0 if there are too few rows: r features, and an intercept, fit them in many ways."""
+    if alpha == 0 and n_weighted < r + fit_intercept:
+        raise _singular(r)
+
+
 def regularised_factor(W: Floats, alpha: float) -> tuple[Floats, float]:
     """The lower Cholesky factor of W + αI, and the α that was taken; the upper triangle is 0."""
     used, smallest = alpha, len(W) * EPS * max(float(W.diagonal().max()), 0.0)
@@ -276,14 +283,26 @@ def regularised_factor(W: Floats, alpha: float) -> tuple[Floats, float]:
         A = W.copy(order="F")
         A[np.diag_indices_from(A)] += used
         L, failed = dpotrf(A, lower=1, overwrite_a=1, clean=1)
-        if not failed and (alpha > 0 or L.diagonal().min() ** 2 > smallest):  # a pivot of the size of rounding errors
+        # without a penalty, a condition number of the size of rounding errors makes w arbitrary
+        if not failed and (alpha > 0 or dpocon(L, _size(W), uplo="L")[0] > len(W) * EPS):
             return L, used
         if alpha == 0:
-            raise GramError(
-                f"ridge regression on {len(W)} centres with alpha = 0 needs features that are linearly independent on "
-                "the rows; the matrix of their products is singular. Choose alpha > 0, or fewer centres than rows."
-            )
+            raise _singular(len(W))
         used = max(10 * used, smallest)
+
+
+def _size(W: Floats) -> float:
+    """The largest sum of |values| of a column of a symmetric matrix of which only the lower triangle is valid."""
+    below = np.abs(np.tril(W))
+    return float((below.sum(axis=0) + below.sum(axis=1) - below.diagonal()).max())
+
+
+def _singular(r: int) -> GramError:
+    return GramError(
+        f"ridge regression on {r} centres with alpha = 0 needs features that are linearly independent on the rows, "
+        "with an intercept also of a constant; the matrix of their products is singular. Choose alpha > 0, or fewer "
+        "centres than rows."
+    )
 
 
 def _lower_times(W: Floats, v: Floats) -> Floats:
