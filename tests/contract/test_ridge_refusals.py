@@ -150,3 +150,28 @@ def test_no_penalty_is_refused_if_rows_are_so_alike_that_features_depend_on_each
     reg = KernelRidge(alpha=0.0, kernel="rbf", gamma=1.0, solver="nystrom", centers=X[8:20])
     with pytest.raises(GramError, match="12 centres with alpha = 0"):
         reg.fit(few, few[:, 0])
+
+
+@pytest.mark.parametrize("cls", [KernelRidge, KernelRidgeClassifier])
+def test_alpha_can_change_after_a_fit_for_which_auto_chose_centres(cls):
+    target = (y > 0).astype(int)
+    reg = cls(kernel="rbf", n_centers=15, random_state=0)
+    assert not hasattr(reg, "refit_alpha")
+    assert not hasattr(cls(kernel="rbf").fit(X, target), "refit_alpha")  # an exact fit keeps no sums
+    changed = reg.fit(X, target).set_params(alpha=0.01).refit_alpha()
+    anew = cls(0.01, kernel="rbf", n_centers=15, random_state=0).fit(X, target)
+    np.testing.assert_allclose(changed.dual_coef_, anew.dual_coef_)
+    assert changed.solver_ == "nystrom"
+
+
+@pytest.mark.parametrize("cls", [KernelRidge, KernelRidgeClassifier])
+@pytest.mark.parametrize("solver", ["cholesky", "eigen"])
+@pytest.mark.parametrize("given", [{"n_centers": 5}, {"centers": X[:5]}], ids=["number", "rows"])
+def test_centres_are_refused_by_the_exact_solvers(cls, solver, given):
+    with pytest.raises(ParameterError, match=f"{next(iter(given))} must be None with solver='{solver}'"):
+        cls(solver=solver, **given).fit(X, y > 0)
+
+
+def test_an_unknown_kernel_is_answered_with_the_known_ones():
+    with pytest.raises(ParameterError, match=r"'poly', 'polynomial', 'rbf', .*; got 'gauss'"):
+        KernelRidge(kernel="gauss").fit(X, y)

@@ -328,6 +328,15 @@ def test_matrices_must_fit():
         tagger.partial_fit(X, Y)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "written"),
+    [("rbf", r"RBF\(gamma=0.5\)"), ("poly", r"Polynomial\(degree=3, gamma=0.5.*\)"), ("gauss", r"RBF\(gamma=0.5\)")],
+)
+def test_the_name_of_a_kernel_is_answered_with_what_to_write(kernel, written):
+    with pytest.raises(KindError, match=rf"got '{kernel}'. Write kernel=onkel.kernels.{written}"):
+        SequencePerceptron(kernel=kernel).fit([[[1.0, 2.0], [0.0, 1.0]]], [["a", "b"]])
+
+
 def test_a_function_that_fails_in_the_middle_undoes_the_whole_call():
     def own(sequence: Any, t: int, before: str | None, tag: str) -> list[str]:
         if sequence[t] == ["fail"]:

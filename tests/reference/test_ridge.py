@@ -48,6 +48,19 @@ def test_the_exact_solution_is_that_of_scikit_learn(name, alpha, params):
     np.testing.assert_allclose(ours.predict(X[~train]), peer, rtol=1e-8, atol=1e-8 * np.abs(peer).max())
 
 
+@pytest.mark.parametrize(
+    "kernel", ["linear", "poly", "polynomial", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "precomputed"]
+)
+def test_the_kernels_that_scikit_learn_names_have_its_results(kernel):
+    X, y = scaled("diabetes")
+    X, y = X[:120] - X.min(), y[:120]  # "chi2" takes no negative numbers
+    X = X @ X.T if kernel == "precomputed" else X
+    params = {"alpha": 5.0, "kernel": kernel} | ({"gamma": 0.01} if kernel in ("chi2", "sigmoid") else {})
+    solver = "eigen" if kernel == "sigmoid" else "auto"
+    peer = Peer(**params).fit(X, y).predict(X)
+    np.testing.assert_allclose(KernelRidge(**params, solver=solver).fit(X, y).predict(X), peer, rtol=1e-7)
+
+
 def test_coefficients_weights_and_alphas_have_scikit_learns_shapes_and_values():
     X, y = scaled("diabetes")
     Y, w = np.c_[y, y**2 / 100], np.linspace(0.1, 2.0, len(y))

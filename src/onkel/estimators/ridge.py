@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.estimators.ridge_base import RidgeEstimator, check_alpha
-from onkel.estimators.ridge_chunks import can_learn_chunks, learn_chunk, refit_alpha
+from onkel.estimators.ridge_chunks import can_learn_chunks, can_refit_alpha, learn_chunk, refit_alpha
 from onkel.estimators.ridge_solvers import Task, check_solver, solve
 from onkel.estimators.shared_docs import shared_docs
 from onkel.models.decision import Number
@@ -122,7 +122,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ig
         """
         return learn_chunk(self, X, y, sample_weight)
 
-    refit_alpha = available_if(can_learn_chunks)(refit_alpha)
+    refit_alpha = available_if(can_refit_alpha)(refit_alpha)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f(x) + b of each row of X, shape (n,), or (n, targets) if y had two dimensions.

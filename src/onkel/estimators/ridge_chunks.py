@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Ridge = TypeVar("Ridge", KernelRidge, KernelRidgeClassifier)
 
-__all__ = ["add_chunk", "can_learn_chunks", "is_first_chunk", "learn_chunk", "refit_alpha"]
+__all__ = ["add_chunk", "can_learn_chunks", "can_refit_alpha", "is_first_chunk", "learn_chunk", "refit_alpha"]
 
 Floats = NDArray[np.float64]
 REASON = "it was asked for"
@@ -43,7 +43,14 @@ class HasSolver(Protocol):
 def can_learn_chunks(estimator: HasSolver) -> bool:
     """Whether the solver keeps sums that rows can be added to."""
     if estimator.solver != "nystrom":
-        raise AttributeError(f"partial_fit and refit_alpha need solver='nystrom'; it is {estimator.solver!r}")
+        raise AttributeError(f"partial_fit needs solver='nystrom'; it is {estimator.solver!r}")
+    return True
+
+
+def can_refit_alpha(estimator: HasSolver) -> bool:
+    """Whether there are sums for another alpha: with solver "nystrom", and after a fit for which "auto" chose it."""
+    if estimator.solver != "nystrom" and getattr(estimator, "_sums", None) is None:
+        raise AttributeError(f"refit_alpha needs a fit with solver='nystrom'; solver is {estimator.solver!r}")
     return True
 
 
@@ -121,7 +128,8 @@ def add_chunk(new: Any, rows: Rows, Y: Floats, weights: Floats, *, first: bool) 
 def refit_alpha(self: Ridge) -> Ridge:
     """Solves anew for the present `alpha`, without the data: ``est.set_params(alpha=0.1).refit_alpha()``.
 
-    Only after a fit with solver="nystrom". Cost: m³/3 multiply-adds for m centres. Returns the estimator itself.
+    Only after a fit by "nystrom", also one for which solver="auto" chose it (`solver_`). Cost: m³/3
+    multiply-adds for m centres. Returns the estimator itself.
     """
     new = self._view()
     check_is_fitted(new, "_scorer")

@@ -11,7 +11,14 @@ from sklearn.utils.metaestimators import available_if
 
 from onkel.errors import InputError
 from onkel.estimators.ridge_base import RidgeEstimator, check_alpha
-from onkel.estimators.ridge_chunks import add_chunk, can_learn_chunks, is_first_chunk, more_rows, refit_alpha
+from onkel.estimators.ridge_chunks import (
+    add_chunk,
+    can_learn_chunks,
+    can_refit_alpha,
+    is_first_chunk,
+    more_rows,
+    refit_alpha,
+)
 from onkel.estimators.ridge_solvers import Task, check_solver, solve
 from onkel.estimators.shared_docs import shared_docs
 from onkel.estimators.targets import Labels, check_labels, class_weights
@@ -153,7 +160,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
         self._become(new)
         return self
 
-    refit_alpha = available_if(can_learn_chunks)(refit_alpha)
+    refit_alpha = available_if(can_refit_alpha)(refit_alpha)
 
     def _labels_of_chunk(self, y: NDArray, classes: Any, first: bool) -> Labels:
         """The labels of all classes, after a check that y holds no others."""

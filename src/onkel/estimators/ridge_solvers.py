@@ -105,6 +105,12 @@ def check_solver(settings: Settings, who: str) -> None:
         check_integer(settings.n_centers, "n_centers", who, at_least=1)
         if settings.centers is not None:
             raise ParameterError(f"{who}: give n_centers, to choose so many centres, or centers themselves; not both.")
+    given = "n_centers" if settings.n_centers is not None else "centers"
+    if settings.solver in MATRICES and getattr(settings, given) is not None:
+        raise ParameterError(
+            f"{who}: {given} must be None with solver={settings.solver!r}, which is exact and has no centres; got "
+            f"{_shown(getattr(settings, given))}. Use solver='nystrom' or 'auto', or leave {given} out."
+        )
     check_integer(settings.max_iter, "max_iter", who, at_least=1)
     check_number(settings.tol, "tol", who, above=0.0)
 
@@ -139,6 +145,10 @@ def refuse_too_large(n: int, solver: str, who: str) -> None:
             f"{who}: an exact solution ({solver!r}) of {n} rows needs {_size(needed)} for {MATRICES[solver]} matrix of "
             f"{n} × {n}; {_size(free)} are available. Use KernelRidge(solver='nystrom', n_centers=1000), or fewer rows."
         )
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if np.ndim(value) == 0 else f"an array of shape {np.shape(value)}"
 
 
 def _size(count: float) -> str:

@@ -12,6 +12,7 @@ from onkel.errors import InputError, KindError
 from onkel.estimators.sequence_form import voters_of
 from onkel.estimators.state_checks import count, decimal
 from onkel.kernels import Kernel
+from onkel.kernels.named import KERNEL_NAMES, named_kernel
 from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
 from onkel.models.kernel_tokens import TokenVectors, read_vectors
@@ -33,7 +34,12 @@ class KernelForm:
 
     def __init__(self, kernel: Any, *, order: int, margin: float, log: bool) -> None:
         if not isinstance(kernel, Kernel) or kernel.takes not in ("vectors", "anything"):
-            raise KindError(f"SequencePerceptron: kernel must be a kernel on vectors such as RBF(); got {kernel!r}.")
+            named = isinstance(kernel, str) and kernel in KERNEL_NAMES and kernel != "precomputed"
+            example = named_kernel(kernel if named else "rbf", 0.5, 3, 1.0, "SequencePerceptron")
+            raise KindError(
+                f"SequencePerceptron: kernel must be a Kernel object on vectors, which has its own gamma; got "
+                f"{kernel!r}. Write kernel=onkel.kernels.{example!r}."
+            )
         self.kernel, self.order, self.margin, self.log = kernel, order, margin, log
         self.n_features = 0
 

@@ -289,10 +289,11 @@ _SVM = {
 
 _RIDGE = {
     "kernel (ridge)": """
-        kernel : the kernel k(x, z): "linear" (default), "rbf", "poly", "sigmoid", "laplacian", "cosine", "chi2",
-            "histogram" or "precomputed"; or a function of two blocks of numeric rows that returns their kernel values;
-            or a Kernel of `onkel.kernels`, whose own parameters are then set by ``kernel__gamma`` and the like. With
-            "precomputed", X holds kernel values: (n, n) in `fit`, and a column per training row to predict.
+        kernel : the kernel k(x, z): "linear" (default), "rbf", "poly" or "polynomial", "sigmoid", "laplacian",
+            "cosine", "chi2", "histogram" or "precomputed"; or a function of two blocks of numeric rows that returns
+            their kernel values; or a Kernel of `onkel.kernels`, whose own parameters are then set by ``kernel__gamma``
+            and the like. With "precomputed", X holds kernel values: (n, n) in `fit`, and a column per training row to
+            predict.
         """,
     "gamma (ridge)": """
         gamma : γ of "rbf", "laplacian", "chi2", "poly" and "sigmoid": a number > 0; None (default), 1 / d for d
@@ -309,6 +310,7 @@ _RIDGE = {
         """,
     "n_centers": """
         n_centers : 1 to n, the number of centres of "nystrom" and "cg"; None (default): 1000, or n if that is less.
+            The exact solvers refuse it.
         """,
     "centers": """
         centers : the centres themselves, in the form of X; for "precomputed", row indices. None (default): they are

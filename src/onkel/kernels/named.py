@@ -28,6 +28,7 @@ __all__ = ["KERNEL_NAMES", "named_kernel", "resolve_gamma"]
 _TABLE: dict[str, Callable[[float, float, float], Kernel]] = {
     "linear": lambda gamma, degree, coef0: Linear(),
     "poly": lambda gamma, degree, coef0: Polynomial(degree=degree, gamma=gamma, coef0=coef0),
+    "polynomial": lambda gamma, degree, coef0: Polynomial(degree=degree, gamma=gamma, coef0=coef0),
     "rbf": lambda gamma, degree, coef0: RBF(gamma=gamma),
     "laplacian": lambda gamma, degree, coef0: Laplacian(gamma=gamma),
     "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma=gamma, coef0=coef0),
