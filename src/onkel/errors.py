@@ -14,9 +14,12 @@ Every message says what was expected, what was given, and what to do.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -81,6 +84,23 @@ class FileFormatError(InputError):
 
 class KindError(OnkelError, TypeError):
     """The wrong kind of object or dtype; also a TypeError."""
+
+
+_SIGNED = re.compile(r"\w+(\.\w+)*: ")
+
+
+@contextlib.contextmanager
+def signed(who: str) -> Iterator[None]:
+    """Puts `who`, what the user called, before the messages of errors that do not begin with a name.
+
+    Rooms below the estimators do not know for whom they work, so their messages have no name.
+    """
+    try:
+        yield
+    except OnkelError as error:
+        if len(error.args) == 1 and not _SIGNED.match(str(error)):
+            error.args = (f"{who}: {error}",)
+        raise
 
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep

@@ -7,7 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from onkel import KernelRidge, KernelRidgeClassifier, KernelRidgeCV, RecursiveKernelRidge
-from onkel.errors import GramError, ParameterError, ValuesError
+from onkel.errors import GramError, InputError, KindError, ParameterError, ValuesError
+from onkel.features import NystroemMap
 from onkel.kernels import RBF, Custom, Sigmoid
 from onkel.learners import available_memory
 
@@ -175,3 +176,33 @@ def test_centres_are_refused_by_the_exact_solvers(cls, solver, given):
 def test_an_unknown_kernel_is_answered_with_the_known_ones():
     with pytest.raises(ParameterError, match=r"'poly', 'polynomial', 'rbf', .*; got 'gauss'"):
         KernelRidge(kernel="gauss").fit(X, y)
+
+
+REFUSED = {
+    "no length": lambda: KernelRidge(solver="nystrom", n_centers=5).fit(np.zeros((9, 2)), np.ones(9)),
+    "kmeans of objects": lambda: KernelRidge(
+        kernel=Custom(lambda a, b: float(a == b), takes="objects", pairwise=True),
+        solver="nystrom",
+        n_centers=2,
+        center_choice="kmeans",
+    ).fit(["a", "b", "c"], np.ones(3)),
+    "infinite sums": lambda: KernelRidge(solver="nystrom", kernel="poly", centers=X[:5]).fit(X * 1e200, y),
+    "infinite chunk": lambda: KernelRidge(solver="nystrom", kernel="poly", centers=X[:5]).partial_fit(X * 1e200, y),
+    "singular, cholesky": lambda: KernelRidgeClassifier(0.0).fit(X, y > 0),
+    "singular, nystrom": lambda: KernelRidgeClassifier(0.0, kernel="rbf", n_centers=40).fit(X, y > 0),
+    "singular, cg": lambda: KernelRidgeClassifier(0.0, kernel="rbf", n_centers=40, solver="cg").fit(X, y > 0),
+    "singular, path": lambda: KernelRidgeCV([0.0]).fit(X, y),
+    "no length, map": lambda: NystroemMap(3, kernel="linear").fit(np.zeros((9, 2))),
+    "no length, leverage": lambda: NystroemMap(3, kernel="linear", choice="leverage").fit(np.zeros((9, 2))),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+def test_errors_name_the_estimator_that_was_called_once(call):
+    with pytest.raises(
+        (InputError, KindError), match=r"^(KernelRidge|KernelRidgeClassifier|KernelRidgeCV|NystroemMap): "
+    ) as told:
+        call()
+    message = str(told.value)
+    assert not any(name in message for name in ("Centers:", "WhitenedSums:", "choose_centers:", "conjugate_gradient:"))
+    assert message.count(message.split(":")[0] + ":") == 1

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from onkel.errors import ParameterError, ShapeError
+from onkel.errors import ParameterError, ShapeError, signed
 from onkel.estimators.input import more_data, sample_weights
 from onkel.estimators.progress import progress_bar
 from onkel.estimators.ridge_base import check_alpha
@@ -111,6 +111,11 @@ def more_rows(new: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, 
 
 def add_chunk(new: Any, rows: Rows, Y: Floats, weights: Floats, *, first: bool) -> None:
     """Adds rows to a copy of the sums, and sets the solution; `new` is a view of an estimator."""
+    with signed(new._name):
+        _add_chunk(new, rows, Y, weights, first)
+
+
+def _add_chunk(new: Any, rows: Rows, Y: Floats, weights: Floats, first: bool) -> None:
     alpha = check_alpha(new.alpha, Y.shape[1], new._name)
     if first:
         if isinstance(rows, GramRows):
@@ -138,6 +143,7 @@ def refit_alpha(self: Ridge) -> Ridge:
         raise ParameterError(f"{self._name}: refit_alpha needs the sums of a fit with solver='nystrom'. Fit anew.")
     refuse_changed(new)
     alpha = check_alpha(new.alpha, new._sums.n_targets, new._name)
-    new._set_fitted(fit_sums(new._sums, alpha, new.solver_reason_))
+    with signed(self._name):
+        new._set_fitted(fit_sums(new._sums, alpha, new.solver_reason_))
     self._become(new)
     return self

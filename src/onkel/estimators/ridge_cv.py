@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from onkel.checks import check_number
-from onkel.errors import InputError, KindError, ParameterError
+from onkel.errors import InputError, KindError, ParameterError, signed
 from onkel.estimators.ridge_base import RidgeEstimator
 from onkel.estimators.ridge_solvers import Fitted, figures_of, refuse_too_large, support_of, target_sizes
 from onkel.estimators.shared_docs import shared_docs
@@ -122,7 +122,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
         new._several, Y = y.ndim == 2, y.reshape(len(y), -1)
         used = rows if len(present) == len(rows) else rows[present]
         problem = RidgeProblem(new.kernel_, used, Y[present], np.sqrt(weights[present]), bool(self.fit_intercept))
-        new._choose(alphas, EigenPath(problem), rows, Y, weights)
+        with signed(self._name):
+            new._choose(alphas, EigenPath(problem), rows, Y, weights)
         self._become(new)
         return self
 

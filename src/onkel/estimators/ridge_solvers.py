@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from onkel.checks import check_integer, check_number, check_one_of
-from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError, warn
+from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError, signed, warn
 from onkel.estimators.progress import progress_bar
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.centers import Centers
@@ -160,6 +160,11 @@ def _size(count: float) -> str:
 
 def solve(settings: Settings, task: Task) -> Fitted:
     """Solves by the solver of the settings."""
+    with signed(task.who):
+        return _solve(settings, task)
+
+
+def _solve(settings: Settings, task: Task) -> Fitted:
     who, kernel, rows, Y, weights, alpha = task
     solver, reason = _choose(settings, kernel, len(rows), len(np.unique(alpha)))
     if settings.keep_factor and (solver != "cholesky" or len(np.unique(alpha)) > 1):
@@ -316,7 +321,7 @@ def refuse_infinite(values: Any, solver: str) -> None:
     """Raises ValuesError for a solution that is not finite."""
     if not np.isfinite(values).all():
         raise ValuesError(
-            f"solver {solver!r}: the solution must be finite; it overflowed. Scale y, X or the sample weights."
+            f"the solution by solver={solver!r} must be finite; it overflowed. Scale y, X or the sample weights."
         )
 
 

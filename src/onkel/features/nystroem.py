@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_one_of
-from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError, signed
 from onkel.estimators.base import set_params, undo_on_error
 from onkel.estimators.parameters import seed_of
 from onkel.estimators.state_checks import check_rows, count, refuse
@@ -53,7 +53,8 @@ class _Chosen:
         """The centres with their factor, in float64; computed when it is first needed."""
         rows = self.rows.wide()
         _refuse_infinite(self.kernel, self.kernel.diagonal(rows))
-        centers = Centers.of(self.kernel, rows)
+        with signed("NystroemMap"):
+            centers = Centers.of(self.kernel, rows)
         if self.kernel.is_psd is not True:
             _refuse_indefinite(self.kernel, rows, centers)
         return dataclasses.replace(centers, rows=_without_block(centers.rows))
@@ -218,7 +219,8 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         diagonal = kernel.diagonal(rows)
         _refuse_infinite(kernel, diagonal)
         # at this ridge the leverage scores, whose sum is the number of dimensions that count, add up to at most `size`
-        found = choose_centers(kernel, rows, size, self.choice, random, float(diagonal.sum()) / size)  # type: ignore[arg-type]
+        with signed("NystroemMap"):
+            found = choose_centers(kernel, rows, size, self.choice, random, float(diagonal.sum()) / size)  # type: ignore[arg-type]
         return None, _Chosen(kernel, found.rows, found.places)
 
     def _rows(self, kernel: Kernel, X: Any, reset: bool) -> Rows:

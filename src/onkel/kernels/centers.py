@@ -80,7 +80,7 @@ class Centers:
         largest = float(K.diagonal().max(initial=0.0))
         if not np.isfinite(K.diagonal()).all() or largest <= 0:
             raise GramError(
-                f"Centers: some k(x, x) of {kernel!r} must be positive; the largest is {largest:.3g}. All rows are 0 "
+                f"some k(x, x) of {kernel!r} must be positive; the largest is {largest:.3g}. All rows are 0 "
                 "in the space of features, or the kernel is not positive semi-definite."
             )
         T, pivots, rank, _ = dpstrf(K, tol=tol * largest, lower=1, overwrite_a=1)

@@ -71,7 +71,7 @@ class _Data:
         self.weights = np.ones(len(rows)) if weights is None else weights
         self.weight = float(self.weights.sum())
         if self.weight <= 0:
-            raise ParameterError("conjugate_gradient: the sum of the weights must be positive; got 0.")
+            raise ParameterError("the sum of the weights must be positive; got 0.")
         sums = self._pass(lambda x, k: np.column_stack([Y[x], np.ones(len(k))]))
         self.B, p = sums[:, :-1], sums[:, -1]  # p: Σ s φ
         self.y_sum = self.weights @ Y

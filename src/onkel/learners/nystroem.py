@@ -86,14 +86,14 @@ def choose_centers(
     n = len(rows)
     if not 1 <= n_centers <= n:
         raise ParameterError(
-            f"choose_centers: n_centers must be between 1 and the number of rows, {n}; got {n_centers}. "
+            f"n_centers must be between 1 and the number of rows, {n}; got {n_centers}. "
             "Choose fewer centres, or solve exactly."
         )
     if how == "kmeans":
         means = Centers.of(kernel, _means(rows, n_centers, random))
         return dataclasses.replace(means, places=np.full(len(means), -1))
     if how not in ("uniform", "leverage"):
-        raise ParameterError(f'choose_centers: how must be "uniform", "leverage" or "kmeans"; got {how!r}.')
+        raise ParameterError(f'how must be "uniform", "leverage" or "kmeans"; got {how!r}.')
     p = None if how == "uniform" else leverage_scores(kernel, rows, max(1, int(PILOT * n_centers)), random, alpha)
     if p is not None:
         p = np.maximum(p, LEAST_SCORE * p.max())
@@ -123,7 +123,7 @@ def _means(rows: Rows, n_centers: int, random: np.random.RandomState) -> VectorR
     """The means of `n_centers` clusters, as dense rows."""
     if not isinstance(rows, VectorRows):
         raise KindError(
-            'choose_centers: "kmeans" needs vectors, of which it takes means; got objects or a precomputed kernel. '
+            '"kmeans" needs vectors, of which it takes means; got objects or a precomputed kernel. '
             'Choose "uniform" or "leverage".'
         )
     n = len(rows)

@@ -166,7 +166,7 @@ def _matrix(problem: RidgeProblem, dtype: np.dtype) -> tuple[NDArray, Floats]:
         norms[block.stop :] += sizes[width:].sum(axis=1, dtype=np.float64)
         matrix[block, block.stop :] = below[width:].T
     if not np.isfinite(norms).all():
-        raise GramError(f"KernelRidge: the values of {problem.kernel!r} must be finite; got NaN or infinity.")
+        raise GramError(f"the values of {problem.kernel!r} must be finite; got NaN or infinity.")
     return matrix, norms
 
 
@@ -265,7 +265,7 @@ def _safe_factor(problem: RidgeProblem, alpha: float, largest: float) -> Cholesk
         if factor is not None:
             return factor
     raise GramError(
-        f"KernelRidge: the Gram matrix of {problem.kernel!r} must be positive semi-definite for solver='cholesky'; "
+        f"the Gram matrix of {problem.kernel!r} must be positive semi-definite for solver='cholesky'; "
         f"with alpha = {alpha:.3g} + {jitter:.3g} it still has a negative eigenvalue. Use solver='eigen', a larger "
         "alpha, or another kernel; onkel.gram.check says more."
     )
@@ -273,7 +273,7 @@ def _safe_factor(problem: RidgeProblem, alpha: float, largest: float) -> Cholesk
 
 def _singular(kernel: Kernel) -> ParameterError:
     return ParameterError(
-        f"KernelRidge: alpha must be > 0, since the Gram matrix of {kernel!r} on these rows is singular, so that "
+        f"alpha must be > 0, since the Gram matrix of {kernel!r} on these rows is singular, so that "
         "alpha = 0 has no single solution. Use a small alpha such as 1e-8, or leave out rows that are equal."
     )
 
@@ -321,7 +321,7 @@ class EigenPath:
         smallest = float(self.values.min())
         if lost.any() and smallest < 0:
             raise GramError(
-                f"KernelRidge: −alpha = {-alphas[lost][0]:.3g} is, to rounding, an eigenvalue of the Gram matrix of "
+                f"−alpha = {-alphas[lost][0]:.3g} is, to rounding, an eigenvalue of the Gram matrix of "
                 f"{self.problem.kernel!r}, which is not positive semi-definite. Use another alpha."
             )
         return np.where(lost, (1 + 8 * EPS) * self.rounding - smallest, alphas)  # 8: not lost itself

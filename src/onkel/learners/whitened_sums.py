@@ -139,7 +139,7 @@ class WhitenedSums:
         if Y.shape != (n, self.n_targets) or (weights is not None and weights.shape != (n,)):
             given = "" if weights is None else f" and weights of shape {weights.shape}"
             raise ShapeError(
-                f"WhitenedSums: {n} rows need targets of shape {(n, self.n_targets)} and weights of shape {(n,)}; "
+                f"{n} rows need targets of shape {(n, self.n_targets)} and weights of shape {(n,)}; "
                 f"got targets of shape {Y.shape}{given}."
             )
         tile = np.empty((min(n, TILE_ROWS), len(self._sums)))
@@ -160,7 +160,7 @@ class WhitenedSums:
         """Adds a tile to all sums by one call of BLAS, in place."""
         if not np.isfinite(columns.sum()):  # NaN or infinity anywhere; nothing can take it out of the sums again
             raise ValuesError(
-                f"WhitenedSums: kernel values, targets and weights must be finite; some of the rows {self.n_seen} to "
+                f"kernel values, targets and weights must be finite; some of the rows {self.n_seen} to "
                 f"{self.n_seen + len(columns) - 1} have NaN or infinite ones. Scale the data or choose another kernel."
             )
         self._sums = dsyrk(1.0, columns.T, beta=1.0, c=self._sums, overwrite_c=1, lower=1)
@@ -191,7 +191,8 @@ class WhitenedSums:
             df[chosen] = len(L) - used[chosen] * np.einsum("ij,ij->", inverse, inverse)
         Ww = _lower_times(parts.W, w)
         intercept = (parts.y_sum - parts.phi_sum @ w) / parts.weight if self.fit_intercept else np.zeros(targets)
-        rss = np.maximum(parts.y_squares - 2 * (w * parts.B).sum(0) + (w * Ww).sum(0), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # squares of targets of 1e200
+            rss = np.maximum(parts.y_squares - 2 * (w * parts.B).sum(0) + (w * Ww).sum(0), 0.0)
         lengths = np.linalg.norm(parts.B, axis=0)
         errors = np.linalg.norm(Ww + used * w - parts.B, axis=0) / np.where(lengths > 0, lengths, 1.0)
         df = df + self.fit_intercept
@@ -223,7 +224,7 @@ class WhitenedSums:
         r, A = len(self.centers), self._sums
         weight = float(A[-EXTRA, -EXTRA])
         if weight <= 0:
-            raise InputError("WhitenedSums: some row with a positive weight must be added before solving; got none.")
+            raise InputError("some row with a positive weight must be added before solving; got none.")
         W, B, p = A[:r, :r], A[r:-EXTRA, :r].T.copy(), A[-EXTRA, :r].copy()
         y_squares, y_sum = A.diagonal()[r:-EXTRA].copy(), A[-EXTRA, r:-EXTRA].copy()
         if self.fit_intercept:
