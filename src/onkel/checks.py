@@ -217,6 +217,12 @@ def check_integer(value: Any, name: str, who: str, *, at_least: int | None = Non
     return int(value)
 
 
+def check_flag(value: Any, name: str, who: str) -> None:
+    """Refuses a value that is not True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise KindError(f"{who}: {name} must be True or False; got {value!r}.")
+
+
 def check_columns(columns: Any, who: str) -> tuple[int, ...]:
     """Checks a sequence of column indices ≥ 0 without repetition and returns it as a tuple."""
     if isinstance(columns, (str, bytes)) or not isinstance(columns, (Sequence, np.ndarray, range)):

@@ -206,3 +206,26 @@ def test_errors_name_the_estimator_that_was_called_once(call):
     message = str(told.value)
     assert not any(name in message for name in ("Centers:", "WhitenedSums:", "choose_centers:", "conjugate_gradient:"))
     assert message.count(message.split(":")[0] + ":") == 1
+
+
+@pytest.mark.parametrize(
+    ("reg", "name"),
+    [
+        (KernelRidge(keep_factor="no"), "keep_factor"),
+        (KernelRidge(fit_intercept=1), "fit_intercept"),
+        (KernelRidgeCV(gcv="yes"), "gcv"),
+        (KernelRidgeCV(alpha_per_target=0), "alpha_per_target"),
+    ],
+)
+def test_flags_are_true_or_false(reg, name):
+    with pytest.raises(KindError, match=f"{type(reg).__name__}: {name} must be True or False"):
+        reg.fit(X, y)
+
+
+def test_generalized_cross_validation_is_there_after_a_fit_on_centres_only():
+    reg = KernelRidge(0.1, kernel="rbf", gamma=0.5, n_centers=40, random_state=0).fit(X, y)
+    expected = KernelRidgeCV([0.1], kernel="rbf", gamma=0.5, gcv=True).fit(X, y)
+    np.testing.assert_allclose(reg.gcv_, -expected.best_score_)
+    assert KernelRidge.from_state(reg.state()).gcv_ == reg.gcv_
+    assert reg.fit(X, np.stack([y, y], 1)).gcv_.shape == (2,)
+    assert not hasattr(reg.set_params(n_centers=None).fit(X, y), "gcv_")

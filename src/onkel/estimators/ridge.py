@@ -10,6 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from onkel.checks import check_flag
 from onkel.estimators.ridge_base import RidgeEstimator, check_alpha
 from onkel.estimators.ridge_chunks import can_learn_chunks, can_refit_alpha, learn_chunk, refit_alpha
 from onkel.estimators.ridge_solvers import Task, check_solver, solve
@@ -38,7 +39,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ig
     ----------
     dual_coef_ : shape (m,), or (m, targets) if y has two dimensions, the coefficients c.
     intercept_ : b, a number, or shape (targets,) if y has two dimensions; 0 without an intercept.
-    <X_fit_, support_ (ridge), figures (ridge), model_ (ridge), kernel_, gamma_, n_features_in_, feature_names_in_>
+    <gcv_ (ridge), X_fit_, support_ (ridge), figures (ridge), model_ (ridge)>
+    <kernel_, gamma_, n_features_in_, feature_names_in_>
 
     Cost: n²/2 kernel values and n³/3 multiply-adds ("cholesky"); n·m kernel values, n·m² multiply-adds and m² numbers
     ("nystrom").
@@ -50,6 +52,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ig
     >>> reg.predict([[1.0]]).round(3), reg.solver_, reg.residual_ < 1e-12
     (array([0.883]), 'cholesky', True)
     """
+
+    gcv_: Any
 
     def __init__(
         self,
@@ -88,6 +92,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ig
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_flag(self.keep_factor, "keep_factor", self._name)
         if np.ndim(self.alpha) == 0:
             check_alpha(self.alpha, 1, self._name)
         check_solver(self, self._name)
@@ -103,7 +108,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ig
         rows, y, weights = new._check_fit_data(X, y, sample_weight)
         new._several, Y = y.ndim == 2, y.reshape(len(y), -1)
         alpha = check_alpha(self.alpha, Y.shape[1], self._name)
-        fitted = solve(new, Task(self._name, new.kernel_, rows, Y, weights, alpha))
+        fitted = solve(new, Task(self._name, new.kernel_, rows, Y, weights, alpha, bool(self.keep_factor)))
         new._set_fitted(fitted)
         self._become(new)
         if fitted.interrupted:

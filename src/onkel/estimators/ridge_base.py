@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from onkel._core.transaction import assign
-from onkel.checks import check_number
+from onkel.checks import check_flag, check_number
 from onkel.errors import KindError, ParameterError, ShapeError, warn
 from onkel.estimators.base import Estimator
 from onkel.estimators.examples import attributes_of
@@ -95,8 +95,7 @@ class RidgeEstimator(Estimator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise KindError(f"{self._name}: fit_intercept must be True or False; got {self.fit_intercept!r}.")
+        check_flag(self.fit_intercept, "fit_intercept", self._name)
 
     # ---------------------------------------------------------------- input
 
@@ -135,6 +134,9 @@ class RidgeEstimator(Estimator):
         """Sets the attributes of a solution."""
         scorer = Expansion(self.kernel_, fitted.support, fitted.places, fitted.coef, fitted.intercept)
         assign(self, _scorer=scorer, _posterior=fitted.posterior, _sums=fitted.sums, _solved_alpha=fitted.alpha)
+        self.__dict__.pop("gcv_", None)  # of an earlier fit
+        if fitted.gcv is not None:
+            self.gcv_ = fitted.gcv if self._several else float(fitted.gcv[0])
         added = fitted.alpha - fitted.asked
         assign(self, jitter_=float(added.max()), **fitted.figures)
         if self.jitter_ > 0:

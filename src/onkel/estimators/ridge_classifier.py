@@ -45,14 +45,15 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
         that is missing; a key that is no class is an error. Or "balanced", n / (classes · examples of the class), which
         needs all the data and so works in `fit` only. It multiplies the sample weight.
     fit_intercept : True (default): b is learned, and not penalised; False: b = 0.
-    <keep_factor, max_iter (ridge), tol (ridge), verbose (ridge), random_state (ridge)>
+    <max_iter (ridge), tol (ridge), verbose (ridge), random_state (ridge)>
 
     Attributes
     ----------
     <classes_>
     dual_coef_ : shape (outputs, m), the coefficients c; there is one output for two classes, else one for each class.
     intercept_ : shape (outputs,), b; zeros without an intercept.
-    <X_fit_, support_ (ridge), figures (ridge), model_ (ridge), kernel_, gamma_, n_features_in_, feature_names_in_>
+    <gcv_ (ridge), X_fit_, support_ (ridge), figures (ridge), model_ (ridge)>
+    <kernel_, gamma_, n_features_in_, feature_names_in_>
 
     Cost: that of `KernelRidge`, and n² multiply-adds more for each class.
 
@@ -67,6 +68,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
     TARGETS: ClassVar[Literal["labels", "several numbers"]] = "labels"
 
     classes_: NDArray
+    gcv_: Any
 
     def __init__(
         self,
@@ -82,7 +84,6 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
         center_choice: str = "uniform",
         class_weight: Any = None,
         fit_intercept: bool = True,
-        keep_factor: bool = False,
         max_iter: int = 100,
         tol: float = 1e-6,
         verbose: int = 0,
@@ -99,7 +100,6 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
         self.center_choice = center_choice
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
-        self.keep_factor = keep_factor
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from onkel.checks import check_number
+from onkel.checks import check_flag, check_number
 from onkel.errors import InputError, KindError, ParameterError, signed
 from onkel.estimators.ridge_base import RidgeEstimator
 from onkel.estimators.ridge_solvers import Fitted, figures_of, refuse_too_large, support_of, target_sizes
@@ -94,6 +94,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_flag(self.gcv, "gcv", self._name)
+        check_flag(self.alpha_per_target, "alpha_per_target", self._name)
         if self.gcv and self.scoring is not None:
             raise ParameterError(f"{self._name}: gcv=True has a score of its own; leave scoring=None with it.")
 

@@ -64,7 +64,6 @@ class Settings(Protocol):
     centers: Any
     center_choice: str
     fit_intercept: bool
-    keep_factor: bool
     max_iter: int
     tol: float
     verbose: int
@@ -80,6 +79,7 @@ class Task(NamedTuple):
     Y: Floats  # (n, targets)
     weights: Floats  # (n,), at least one of them positive
     alpha: Floats  # (targets,)
+    keep_factor: bool = False  # whether the factor of an exact solution is kept, for the variance
 
 
 class Fitted(NamedTuple):
@@ -94,6 +94,7 @@ class Fitted(NamedTuple):
     figures: dict[str, Any]
     posterior: RidgePosterior | None = None
     sums: WhitenedSums | None = None
+    gcv: Floats | None = None  # (targets,), generalized cross-validation
     interrupted: bool = False
 
 
@@ -118,8 +119,9 @@ def check_solver(settings: Settings, who: str) -> None:
 # ---------------------------------------------------------------- the choice
 
 
-def _choose(settings: Settings, kernel: Kernel, n: int, n_alphas: int) -> tuple[str, str]:
+def _choose(settings: Settings, task: Task) -> tuple[str, str]:
     """The solver, and why."""
+    kernel, n, n_alphas = task.kernel, len(task.rows), len(np.unique(task.alpha))
     if settings.solver != "auto":
         return settings.solver, "it was asked for"
     if settings.centers is not None or settings.n_centers is not None:
@@ -127,7 +129,7 @@ def _choose(settings: Settings, kernel: Kernel, n: int, n_alphas: int) -> tuple[
     if n > EXACT_ROWS:
         return "nystrom", f"{n} rows are more than the {EXACT_ROWS} that are solved exactly unless asked for"
     indefinite = kernel.is_psd is False
-    exact = "eigen" if (n_alphas >= MANY_ALPHAS or indefinite) and not settings.keep_factor else "cholesky"
+    exact = "eigen" if (n_alphas >= MANY_ALPHAS or indefinite) and not task.keep_factor else "cholesky"
     free = available_memory.available_bytes()
     if free is not None and MATRICES[exact] * 8 * n * n > USABLE * free:
         return "nystrom", f"the {n} × {n} matrix of an exact solution does not fit into {_size(free)} of memory"
@@ -165,9 +167,9 @@ def solve(settings: Settings, task: Task) -> Fitted:
 
 
 def _solve(settings: Settings, task: Task) -> Fitted:
-    who, kernel, rows, Y, weights, alpha = task
-    solver, reason = _choose(settings, kernel, len(rows), len(np.unique(alpha)))
-    if settings.keep_factor and (solver != "cholesky" or len(np.unique(alpha)) > 1):
+    who, kernel, rows, Y, weights, alpha, keep_factor = task
+    solver, reason = _choose(settings, task)
+    if keep_factor and (solver != "cholesky" or len(np.unique(alpha)) > 1):
         raise ParameterError(
             f"{who}: keep_factor needs solver='cholesky' and one alpha for all targets; got solver={solver!r} and "
             f"{len(np.unique(alpha))} alpha(s). Without it, solver='nystrom' has return_std, too."
@@ -187,7 +189,7 @@ def _solve(settings: Settings, task: Task) -> Fitted:
 
 def _exactly(settings: Settings, task: Task, solver: str, reason: str) -> Fitted:
     """An exact solution; rows of weight 0 have the coefficient 0."""
-    who, kernel, rows, Y, weights, alpha = task
+    who, kernel, rows, Y, weights, alpha, keep_factor = task
     present = np.flatnonzero(weights > 0)
     used = rows if len(present) == len(rows) else rows[present]
     problem = RidgeProblem(kernel, used, Y[present], np.sqrt(weights[present]), bool(settings.fit_intercept))
@@ -196,9 +198,9 @@ def _exactly(settings: Settings, task: Task, solver: str, reason: str) -> Fitted
         solution: RidgeSolution
         if solver == "cholesky":
             try:
-                solution = solve_by_cholesky(problem, alpha, keep_factor=bool(settings.keep_factor))
+                solution = solve_by_cholesky(problem, alpha, keep_factor=keep_factor)
             except GramError:
-                if settings.solver != "auto" or settings.keep_factor:
+                if settings.solver != "auto" or keep_factor:
                     raise
                 solver, reason = "eigen", "the matrix is not positive semi-definite"
                 refuse_too_large(len(rows), solver, who)
@@ -332,12 +334,12 @@ def fit_sums(sums: WhitenedSums, alpha: Floats, reason: str) -> Fitted:
     figures = figures_of("nystrom", reason, len(centers), float("nan"), found.residual)
     coef = np.ascontiguousarray(found.coef)
     support = support_of(centers.kernel, centers.rows, np.arange(len(centers)), coef, sums.target_sizes)
-    return Fitted(support, centers.places, coef, found.intercept, alpha, found.alpha, figures, None, sums)
+    return Fitted(support, centers.places, coef, found.intercept, alpha, found.alpha, figures, None, sums, found.gcv)
 
 
 def _by_gradients(settings: Settings, task: Task, centers: Centers, reason: str) -> Fitted:
     """A solution by conjugate gradients; after Ctrl-C, the one so far."""
-    who, _, rows, Y, weights, alpha = task
+    who, _, rows, Y, weights, alpha, _ = task
     scale = np.abs(Y).max(axis=0)
     scale[scale == 0] = 1.0
     with progress_bar(who, int(settings.max_iter), int(settings.verbose)) as progress:

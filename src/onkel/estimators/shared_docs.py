@@ -339,6 +339,10 @@ _RIDGE = {
     "random_state (ridge)": """
         random_state : None (default), an int or a RandomState: the seed of the choice of centres.
         """,
+    "gcv_ (ridge)": """
+        gcv_ : after "nystrom" only, the score of generalized cross-validation, n RSS / (n − df)², a number or one for
+            each target: an estimate of the squared error on new rows, by which to choose alpha with `refit_alpha`.
+        """,
     "X_fit_": """
         X_fit_, support_vectors_ : the m rows or centres that f is made of: all rows of X for an exact solver.
         """,
