@@ -81,7 +81,7 @@ def test_cross_validation_cuts_rows_and_columns_of_a_precomputed_matrix():
 def test_centers_by_leverage_scores_or_means_come_from_the_first_chunk_and_stay():
     X, _ = rings(60)
     for choice in ("leverage", "kmeans"):
-        whole, chunked = (NystroemMap(12, choice=choice, random_state=0) for _ in range(2))
+        whole, chunked = (NystroemMap(12, center_choice=choice, random_state=0) for _ in range(2))
         before = chunked.partial_fit(X[:40]).transform(X)
         np.testing.assert_array_equal(before, whole.fit(X[:40]).transform(X))
         np.testing.assert_array_equal(before, chunked.partial_fit(X[40:]).transform(X))
@@ -90,14 +90,14 @@ def test_centers_by_leverage_scores_or_means_come_from_the_first_chunk_and_stay(
         assert (ids == -1).all() if choice == "kmeans" else len(set(ids.tolist())) == len(ids) == 12
         if choice == "leverage":
             np.testing.assert_array_equal(whole.components_, X[ids])
-        assert NystroemMap(choice=choice).fit(X[:7]).n_components_ == 7
+        assert NystroemMap(center_choice=choice).fit(X[:7]).n_components_ == 7
 
 
 def test_means_are_refused_for_words_and_precomputed_matrices():
     for params, data in (({"kernel": words}, WORDS), ({"kernel": "precomputed"}, np.eye(4))):
         with pytest.raises(KindError, match='"kmeans" needs vectors'):
-            NystroemMap(3, choice="kmeans", **params).fit(data)
-        assert NystroemMap(3, choice="leverage", **params).fit(data).n_components_ == 3
+            NystroemMap(3, center_choice="kmeans", **params).fit(data)
+        assert NystroemMap(3, center_choice="leverage", **params).fit(data).n_components_ == 3
 
 
 def test_columns_are_numbered_and_there_are_as_many_as_the_names_say():
@@ -136,8 +136,12 @@ def test_parameters_that_cannot_be_used_are_refused(cls, params, error, message)
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
-        ({"choice": "greedy"}, ParameterError, "choice must be one of uniform, leverage, kmeans; got 'greedy'"),
-        ({"centers": np.ones((2, 3))}, ShapeError, "centers must have the columns of X, which has 2; got 3"),
+        (
+            {"center_choice": "greedy"},
+            ParameterError,
+            "must be one of uniform, leverage, kmeans; got 'greedy'",
+        ),
+        ({"centers": np.ones((2, 3))}, ShapeError, "centers must have the 2 features of X; got 3"),
         ({"centers": [1.0, 2.0]}, ShapeError, "centers must have shape"),
         ({"centers": [[np.nan, 0.0]]}, ValuesError, "centers must be finite"),
         ({"kernel": "linear", "centers": [[0.0, 0.0]]}, GramError, "must be positive"),
@@ -155,9 +159,9 @@ def test_centers_that_cannot_be_are_refused(params, error, message):
 @pytest.mark.parametrize(
     ("centers", "error", "message"),
     [
-        ([[0, 1]], KindError, r"centers must be row numbers of X such as \[0, 3\]; got int64 of shape \(1, 2\)"),
+        ([[0, 1]], KindError, r"centers must be row indices of X such as \[0, 3\]; got int64 of shape \(1, 2\)"),
         ([0.5], KindError, "got float64"),
-        ([0, 6], ParameterError, "centers must be row numbers of X from 0 to 5; got numbers from 0 to 6"),
+        ([0, 6], ParameterError, "centers must be row indices of X from 0 to 5; got numbers from 0 to 6"),
     ],
 )
 def test_centers_of_a_precomputed_matrix_are_its_row_numbers(centers, error, message):
@@ -251,7 +255,7 @@ FITTED = {
     "nystroem, chunks": lambda X: NystroemMap(7, random_state=3).partial_fit(X[:9]).partial_fit(X[9:]),
     "nystroem, centres": lambda X: NystroemMap(centers=X[:5].tolist(), kernel="laplacian").fit(X),
     "nystroem, means": lambda X: (
-        NystroemMap(5, choice="kmeans", random_state=0).partial_fit(X[:15]).partial_fit(X[15:])
+        NystroemMap(5, center_choice="kmeans", random_state=0).partial_fit(X[:15]).partial_fit(X[15:])
     ),
     "nystroem, frame": lambda X: NystroemMap(5).fit(pd.DataFrame(X, columns=["a", "b"])),
     "fourier": lambda X: RandomFourierMap(6, kernel=2.0 * Matern(nu=0.5), random_state=np.random.RandomState(0)).fit(X),

@@ -193,7 +193,7 @@ REFUSED = {
     "singular, cg": lambda: KernelRidgeClassifier(0.0, kernel="rbf", n_centers=40, solver="cg").fit(X, y > 0),
     "singular, path": lambda: KernelRidgeCV([0.0]).fit(X, y),
     "no length, map": lambda: NystroemMap(3, kernel="linear").fit(np.zeros((9, 2))),
-    "no length, leverage": lambda: NystroemMap(3, kernel="linear", choice="leverage").fit(np.zeros((9, 2))),
+    "no length, leverage": lambda: NystroemMap(3, kernel="linear", center_choice="leverage").fit(np.zeros((9, 2))),
 }
 
 
@@ -229,3 +229,19 @@ def test_generalized_cross_validation_is_there_after_a_fit_on_centres_only():
     assert KernelRidge.from_state(reg.state()).gcv_ == reg.gcv_
     assert reg.fit(X, np.stack([y, y], 1)).gcv_.shape == (2,)
     assert not hasattr(reg.set_params(n_centers=None).fit(X, y), "gcv_")
+
+
+@pytest.mark.parametrize(
+    ("centers", "message"),
+    [([[0, 1]], r"row indices of X such as \[0, 3\]"), ([0.0], "got float64"), ([0, 40], "from 0 to 39; got .* to 40")],
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **a: KernelRidge(kernel="precomputed", **a).fit(X @ X.T, y),
+        lambda **a: NystroemMap(kernel="precomputed", **a).fit(X @ X.T),
+    ],
+)
+def test_ridge_and_map_refuse_the_same_centres_of_a_precomputed_kernel(make, centers, message):
+    with pytest.raises((KindError, ParameterError), match=message):
+        make(centers=centers)

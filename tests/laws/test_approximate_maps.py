@@ -14,9 +14,9 @@ from strategies import draw_points, kernels, seeds
 
 from onkel import KernelPerceptron, Perceptron
 from onkel.features import EigenMap, NystroemMap, RandomFourierMap
-from onkel.features.nystroem import CHOICES
 from onkel.features.reservoir import Reservoir
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed, RationalQuadratic, prepare
+from onkel.learners.nystroem import CENTER_CHOICES
 
 
 def data(n=40, d=4, seed=0, dtype=np.float64):
@@ -89,10 +89,10 @@ def test_centers_by_leverage_scores_are_nearer_to_a_small_cluster_than_uniform_o
     kernel = RBF(gamma=1.0)
 
     def outside(choice, seed):
-        Phi = NystroemMap(30, kernel=kernel, choice=choice, random_state=seed).fit_transform(X)
+        Phi = NystroemMap(30, kernel=kernel, center_choice=choice, random_state=seed).fit_transform(X)
         return (1 - (Phi[-30:] ** 2).sum(axis=1)).mean()
 
-    uniform, leverage, means = (np.mean([outside(how, seed) for seed in range(5)]) for how in CHOICES)
+    uniform, leverage, means = (np.mean([outside(how, seed) for seed in range(5)]) for how in CENTER_CHOICES)
     assert max(leverage, means) < 0.7 * uniform
 
 

@@ -17,14 +17,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from onkel.checks import check_integer, check_number, check_one_of
-from onkel.errors import GramError, KindError, ParameterError, ShapeError, ValuesError, signed, warn
+from onkel.errors import GramError, ParameterError, ValuesError, signed, warn
 from onkel.estimators.progress import progress_bar
-from onkel.kernels import Kernel, prepare
+from onkel.kernels import Kernel
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners import available_memory
-from onkel.learners.nystroem import WhitenedSums, choose_centers, conjugate_gradient
+from onkel.learners.nystroem import CENTER_CHOICES, WhitenedSums, choose_centers, conjugate_gradient, given_centers
 from onkel.learners.ridge import EigenPath, RidgeProblem, RidgeSolution, solve_by_cholesky
 from onkel.learners.ridge_posterior import RidgePosterior
 
@@ -45,7 +45,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 SOLVERS = ("auto", "cholesky", "eigen", "nystrom", "cg")
-CHOICES = ("uniform", "leverage", "kmeans")
 EXACT_ROWS = 20_000  # above, "auto" takes centres: n³/3 multiply-adds take minutes
 MANY_ALPHAS = 20  # from which one eigendecomposition is faster than a factorization for each
 DEFAULT_CENTERS = 1000
@@ -101,7 +100,7 @@ class Fitted(NamedTuple):
 def check_solver(settings: Settings, who: str) -> None:
     """Refuses parameters of the solvers that cannot be used."""
     check_one_of(settings.solver, "solver", SOLVERS, who)
-    check_one_of(settings.center_choice, "center_choice", CHOICES, who)
+    check_one_of(settings.center_choice, "center_choice", CENTER_CHOICES, who)
     if settings.n_centers is not None:
         check_integer(settings.n_centers, "n_centers", who, at_least=1)
         if settings.centers is not None:
@@ -264,9 +263,12 @@ def support_of(kernel: Kernel, rows: Rows, chosen: NDArray[np.intp], coef: Float
 
 def find_centers(settings: Settings, who: str, kernel: Kernel, rows: Rows, weights: Floats, alpha: Floats) -> Centers:
     """The centres that were given, or chosen among the rows that have a weight."""
-    found = _chosen(settings, who, kernel, rows, weights, alpha) if settings.centers is None else None
-    if found is None:
-        found = _given(settings, who, kernel, rows)
+    if settings.centers is None:
+        found = _chosen(settings, who, kernel, rows, weights, alpha)
+    else:
+        given, row_ids = given_centers(kernel, rows, settings.centers)
+        found = Centers.of(kernel, given.astype(rows.dtype) if isinstance(given, VectorRows) else given)
+        found = dataclasses.replace(found, places=row_ids[found.places])
     _refuse_indefinite(kernel, found, rows, who)
     return found
 
@@ -298,25 +300,6 @@ def _chosen(settings: Settings, who: str, kernel: Kernel, rows: Rows, weights: F
     part = rows if len(among) == len(rows) else rows[among]
     found = choose_centers(kernel, part, wanted, settings.center_choice, random, alpha)  # type: ignore[arg-type]
     return dataclasses.replace(found, places=np.where(found.places < 0, found.places, among[found.places]))
-
-
-def _given(settings: Settings, who: str, kernel: Kernel, rows: Rows) -> Centers:
-    """The centres of the parameter `centers`."""
-    if isinstance(rows, GramRows):
-        given = np.asarray(settings.centers)
-        if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) == 0:
-            raise KindError(f"{who}: centers of a precomputed kernel must be row indices; got {settings.centers!r}.")
-        if given.min() < 0 or given.max() >= len(rows):
-            wrong = given.min() if given.min() < 0 else given.max()
-            raise ShapeError(f"{who}: centers must be row indices from 0 to {len(rows) - 1}; got {wrong}.")
-        found = Centers.of(kernel, rows[given])
-        return dataclasses.replace(found, places=given[found.places])
-    points = prepare(kernel, settings.centers, name="centers")
-    if isinstance(points, VectorRows) and isinstance(rows, VectorRows):
-        if points.n_features != rows.n_features:
-            raise ShapeError(f"{who}: centers must have the {rows.n_features} features of X; got {points.n_features}.")
-        points = points.astype(rows.dtype)[np.arange(len(points))]  # a copy
-    return Centers.of(kernel, points)
 
 
 def refuse_infinite(values: Any, solver: str) -> None:

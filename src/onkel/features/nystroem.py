@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_one_of
-from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError, signed
+from onkel.errors import GramError, InputError, KindError, ValuesError, signed
 from onkel.estimators.base import set_params, undo_on_error
 from onkel.estimators.parameters import seed_of
 from onkel.estimators.state_checks import check_rows, count, refuse
@@ -26,14 +26,13 @@ from onkel.kernels import Kernel, prepare
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.nystroem import choose_centers
+from onkel.learners.nystroem import CENTER_CHOICES, choose_centers, given_centers
 from onkel.models.rows_state import rows_from_state, rows_state
 from onkel.models.state import Setting, State
 
 __all__ = ["NystroemMap"]
 
 FLOATS = [np.float64, np.float32]  # dtypes that are kept; other numbers become float64
-CHOICES = ("uniform", "leverage", "kmeans")
 TILE_VALUES = 1 << 20  # kernel values that are in memory at once: 8 MB
 # The inner products of the map on its own centres differ from the kernel values by at most the tolerance of the
 # factorization, 1e-12, and rounding errors, if the kernel is positive semi-definite on them.
@@ -111,9 +110,9 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     gamma : γ > 0 of a kernel that is given by its name; None (default): 1 / number of features. "scale", "auto" and
         "median" take it from the rows, in `partial_fit` from those of the first chunk.
     degree, coef0 : the degree (default 3) and the constant (default 1) of the kernels "poly" and "sigmoid".
-    choice : how centres are chosen. "uniform" (default): rows at random, without replacement. "leverage": rows by
-        approximate ridge leverage scores, which prefer those that few others resemble. "kmeans": the means of clusters,
-        for vectors only. `partial_fit` makes the latter two from the first chunk.
+    center_choice : how centres are chosen. "uniform" (default): rows at random, without replacement. "leverage": rows
+        by approximate ridge leverage scores, which prefer those that few others resemble. "kmeans": the means of
+        clusters, for vectors only. `partial_fit` makes the latter two from the first chunk.
     centers : the centres themselves, in the form of X; with Precomputed, their row numbers. None (default): chosen.
     random_state : None (default), a number or a RandomState: which rows are drawn.
 
@@ -153,7 +152,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         gamma: float | str | None = None,
         degree: float = 3,
         coef0: float = 1.0,
-        choice: str = "uniform",
+        center_choice: str = "uniform",
         centers: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -162,7 +161,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.choice = choice
+        self.center_choice = center_choice
         self.centers = centers
         self.random_state = random_state
 
@@ -202,7 +201,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _start(self, X: Any) -> None:
         """Takes the first rows, which define the columns and the kernel."""
         size = check_integer(self.n_components, "n_components", "NystroemMap", at_least=1)
-        check_one_of(self.choice, "choice", CHOICES, "NystroemMap")
+        check_one_of(self.center_choice, "center_choice", CENTER_CHOICES, "NystroemMap")
         rows = self._rows(input_kernel(self), X, reset=True)
         self.kernel_, self.n_samples_seen_ = map_kernel(self, rows), len(rows)
         self._sample, self._chosen = self._first_choice(self.kernel_, rows, size)
@@ -210,9 +209,9 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _first_choice(self, kernel: Kernel, rows: Rows, size: int) -> tuple[Reservoir | None, _Chosen]:
         """The centres that are given or chosen from the first rows; with their sample if more rows can change them."""
         if self.centers is not None:
-            given = self._given_rows(kernel, rows)
-            return None, _Chosen(kernel, given, np.arange(len(given)))
-        if self.choice == "uniform":
+            with signed("NystroemMap"):
+                return None, _Chosen(kernel, *given_centers(kernel, rows, self.centers))
+        if self.center_choice == "uniform":
             sample = Reservoir(size, seed_of(self.random_state)).add(rows)
             return sample, _Chosen(kernel, sample.kept, sample.row_ids)
         size, random = min(size, len(rows)), check_random_state(self.random_state)
@@ -220,7 +219,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         _refuse_infinite(kernel, diagonal)
         # at this ridge the leverage scores, whose sum is the number of dimensions that count, add up to at most `size`
         with signed("NystroemMap"):
-            found = choose_centers(kernel, rows, size, self.choice, random, float(diagonal.sum()) / size)  # type: ignore[arg-type]
+            found = choose_centers(kernel, rows, size, self.center_choice, random, float(diagonal.sum()) / size)  # type: ignore[arg-type]
         return None, _Chosen(kernel, found.rows, found.places)
 
     def _rows(self, kernel: Kernel, X: Any, reset: bool) -> Rows:
@@ -229,28 +228,6 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             sparse = False if kernel.takes == "gram" else "csr"
             X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=FLOATS)
         return prepare(kernel, X, itself=reset)
-
-    def _given_rows(self, kernel: Kernel, rows: Rows) -> Rows:
-        """The parameter `centers` as rows of the same kind as the rows of X; it shares no memory with them."""
-        if isinstance(rows, GramRows):
-            places = np.asarray(self.centers)
-            if places.ndim != 1 or places.dtype.kind not in "iu" or not len(places):
-                raise KindError(
-                    "NystroemMap: with a precomputed kernel, centers must be row numbers of X such as [0, 3]; "
-                    f"got {places.dtype} of shape {places.shape}."
-                )
-            if places.min() < 0 or places.max() >= len(rows):
-                raise ParameterError(
-                    f"NystroemMap: centers must be row numbers of X from 0 to {len(rows) - 1}; got numbers from "
-                    f"{places.min()} to {places.max()}."
-                )
-            return rows[places]
-        given = prepare(kernel, self.centers, name="centers")
-        if isinstance(given, VectorRows) and isinstance(rows, VectorRows) and given.n_features != rows.n_features:
-            raise ShapeError(
-                f"NystroemMap: centers must have the columns of X, which has {rows.n_features}; got {given.n_features}."
-            )
-        return given[np.arange(len(given))]
 
     # ---------------------------------------------------------------- the map
 

@@ -1,5 +1,6 @@
 """Ridge regression on centres: which rows to take as centres, and the two ways to solve for their coefficients.
 
+    given_centers          those of a user, checked
     choose_centers         uniformly, by leverage scores, or by k-means
     WhitenedSums           one pass over the data, then any alpha (`onkel.learners.whitened_sums`)
     conjugate_gradient     several passes, for very many centres (`onkel.learners.conjugate_gradient`)
@@ -23,23 +24,33 @@ its squared distance from those before), some of them at a time, then a few of L
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onkel.errors import KindError, ParameterError
-from onkel.kernels import Kernel
+from onkel.errors import KindError, ParameterError, ShapeError
+from onkel.kernels import Kernel, prepare
 from onkel.kernels.centers import Centers
-from onkel.kernels.rows import Rows
+from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.conjugate_gradient import CgSolution, conjugate_gradient
 from onkel.learners.whitened_sums import Solution, WhitenedSums
 
-__all__ = ["CenterChoice", "CgSolution", "Solution", "WhitenedSums", "choose_centers", "conjugate_gradient"]
+__all__ = [
+    "CENTER_CHOICES",
+    "CenterChoice",
+    "CgSolution",
+    "Solution",
+    "WhitenedSums",
+    "choose_centers",
+    "conjugate_gradient",
+    "given_centers",
+]
 
 CenterChoice = Literal["uniform", "leverage", "kmeans"]
+CENTER_CHOICES = get_args(CenterChoice)
 Floats = NDArray[np.float64]
 
 PILOT = 0.5  # rows of the sample for leverage scores, relative to the number of centres: a quarter of a fit's cost
@@ -101,6 +112,34 @@ def choose_centers(
     chosen = np.sort(random.choice(n, n_centers, replace=False, p=p))
     centers = Centers.of(kernel, rows[chosen])
     return dataclasses.replace(centers, places=chosen[centers.places])
+
+
+def given_centers(kernel: Kernel, rows: Rows, centers: Any) -> tuple[Rows, NDArray[np.int64]]:
+    """The centres that a user gives, as rows that share no memory with them, and their row ids.
+
+    Parameters
+    ----------
+    kernel, rows : the kernel, and the rows of X, whose columns the centres must have.
+    centers : in the form of X, with row ids 0, 1, …; with a precomputed kernel, row indices of X, their row ids.
+    """
+    if isinstance(rows, GramRows):
+        places = np.asarray(centers)
+        if places.ndim != 1 or places.dtype.kind not in "iu" or not len(places):
+            raise KindError(
+                "with a precomputed kernel, centers must be row indices of X such as [0, 3]; got "
+                f"{places.dtype} of shape {places.shape}."
+            )
+        if places.min() < 0 or places.max() >= len(rows):
+            raise ParameterError(
+                f"centers must be row indices of X from 0 to {len(rows) - 1}; got numbers from {places.min()} to "
+                f"{places.max()}."
+            )
+        return rows[places], places.astype(np.int64)
+    points = prepare(kernel, centers, name="centers")
+    row_ids = np.arange(len(points))
+    if isinstance(points, VectorRows) and isinstance(rows, VectorRows) and points.n_features != rows.n_features:
+        raise ShapeError(f"centers must have the {rows.n_features} features of X; got {points.n_features}.")
+    return points[row_ids], row_ids
 
 
 def leverage_scores(
