@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference.feature_oracles import root_mean_square_error
 from strategies import draw_points, kernels, seeds
 
-from onkel import KernelPerceptron, Perceptron
+from onkel import KernelPerceptron, KernelRidge, Perceptron
 from onkel.features import EigenMap, NystroemMap, RandomFourierMap
 from onkel.features.reservoir import Reservoir
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed, RationalQuadratic, prepare
@@ -317,3 +317,9 @@ def test_tiles_of_rows_give_the_waves_of_all_rows_at_once(monkeypatch):
     whole = fourier.fit_transform(X)
     monkeypatch.setattr("onkel.features.random_fourier.TILE_VALUES", 20 * 7)
     np.testing.assert_allclose(fourier.transform(X), whole, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["rbf", "chi2", "laplacian", "poly"])
+def test_without_a_gamma_a_map_has_the_kernel_of_ridge_regression(name):
+    X = np.random.default_rng(0).uniform(size=(12, 3))
+    assert NystroemMap(5, kernel=name).fit(X).kernel_ == KernelRidge(kernel=name).fit(X, X[:, 0]).kernel_

@@ -22,7 +22,7 @@ from onkel.estimators.ridge_state import ARRAYS, FIGURES, VERSION, ridge_from_st
 from onkel.estimators.vocabulary import SHOWN, Vocabulary
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel
-from onkel.kernels.named import resolve_gamma
+from onkel.kernels.named import default_gamma, resolve_gamma
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.nystroem import WhitenedSums
@@ -37,7 +37,6 @@ from onkel.models.state import Setting, State
 __all__ = ["Input", "RidgeEstimator", "check_alpha"]
 
 Floats = NDArray[np.float64]
-GIVEN_CHI2 = 1.0  # scikit-learn's gamma of "chi2"; that of the other kernels is 1 / features
 
 
 class Input(NamedTuple):
@@ -102,9 +101,7 @@ class RidgeEstimator(Estimator):
     def _resolved_kernel(self, rows: Rows) -> dict[str, Any]:
         if isinstance(self.kernel, Kernel):
             return {"kernel_": self.kernel}
-        gamma = self.gamma
-        if gamma is None:
-            gamma = GIVEN_CHI2 if isinstance(self.kernel, str) and self.kernel == "chi2" else "auto"
+        gamma = default_gamma(self.kernel) if self.gamma is None else self.gamma
         resolved = resolve_gamma(gamma, rows, self._name)
         return {"kernel_": self._named_kernel(resolved), "gamma_": resolved}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from onkel.kernels import Kernel
-from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
+from onkel.kernels.named import default_gamma, named_kernel, refuse_unused, resolve_gamma
 from onkel.kernels.rows import Rows
-from onkel.kernels.vectors import VectorRows
 
 __all__ = ["input_kernel", "map_kernel"]
 
@@ -22,12 +21,10 @@ def input_kernel(estimator: Any) -> Kernel:
 
 
 def map_kernel(estimator: Any, rows: Rows) -> Kernel:
-    """The kernel for the first rows; without a gamma, that of a name has γ = 1 / number of features."""
+    """The kernel for the first rows; without a gamma, that of a name has its default."""
     if isinstance(estimator.kernel, Kernel):
         return estimator.kernel
-    gamma = estimator.gamma
-    if gamma is None:
-        return _named(estimator, 1.0 / rows.n_features if isinstance(rows, VectorRows) else 1.0)
+    gamma = default_gamma(estimator.kernel) if estimator.gamma is None else estimator.gamma
     return _named(estimator, resolve_gamma(gamma, rows, type(estimator).__name__))
 
 

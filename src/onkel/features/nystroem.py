@@ -107,8 +107,8 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     kernel : a name such as "rbf" (default), a function, or a kernel of `onkel.kernels`. With Precomputed, X is
         K(train, train) in `fit` and K(new, train) in `transform`. ``kernel__gamma`` and the like set the parameters of
         a kernel object.
-    gamma : γ > 0 of a kernel that is given by its name; None (default): 1 / number of features. "scale", "auto" and
-        "median" take it from the rows, in `partial_fit` from those of the first chunk.
+    gamma : γ > 0 of a kernel that is given by its name; None (default): 1 / number of features, 1 for "chi2".
+        "scale", "auto" and "median" take it from the rows, in `partial_fit` from those of the first chunk.
     degree, coef0 : the degree (default 3) and the constant (default 1) of the kernels "poly" and "sigmoid".
     center_choice : how centres are chosen. "uniform" (default): rows at random, without replacement. "leverage": rows
         by approximate ridge leverage scores, which prefer those that few others resemble. "kmeans": the means of

@@ -21,7 +21,7 @@ from onkel.kernels.product import Form, product
 from onkel.kernels.vector import RBF, Chi2, Cosine, HistogramIntersection, Laplacian, Linear, Polynomial, Sigmoid
 from onkel.kernels.vectors import VectorRows
 
-__all__ = ["KERNEL_NAMES", "named_kernel", "resolve_gamma"]
+__all__ = ["KERNEL_NAMES", "default_gamma", "named_kernel", "resolve_gamma"]
 
 # The kernel of each name, from gamma, degree and coef0. Like scikit-learn, it ignores parameters that the kernel of a
 # name does not have.
@@ -68,6 +68,11 @@ def refuse_unused(kernel: Any, given: dict[str, Any], defaults: dict[str, Any], 
                     f"{who}: {name}={value!r} has no effect on the kernel object {kernel!r}. "
                     f"Set it there, with kernel__{name}, or leave it out."
                 )
+
+
+def default_gamma(kernel: Any) -> float | str:
+    """What gamma=None stands for, as in scikit-learn: 1 for "chi2", "auto" (1 / d) for the other kernels."""
+    return 1.0 if isinstance(kernel, str) and kernel == "chi2" else "auto"
 
 
 def resolve_gamma(gamma: Any, x: Any, who: str) -> float:
