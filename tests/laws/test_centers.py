@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onkel.errors import GramError
-from onkel.kernels import RBF, Linear, Polynomial, prepare
+from onkel.kernels import RBF, Linear, Polynomial, Precomputed, prepare
 from onkel.kernels.centers import Centers
 
 KERNELS = [RBF(gamma=0.3), Polynomial(degree=3), Linear()]
@@ -73,3 +73,13 @@ def test_what_lies_outside_of_the_span_is_what_a_projection_leaves():
 def test_rows_without_length_are_refused():
     with pytest.raises(GramError, match="positive"):
         Centers.of(Linear(), prepare(Linear(), np.zeros((3, 2))))
+
+
+def test_centers_of_a_gram_matrix_keep_no_kernel_values_with_other_rows():
+    K = RBF(gamma=0.3)(data())
+    rows = prepare(Precomputed(), K, itself=True)
+    centers = Centers.of(Precomputed(), rows[np.arange(0, 30, 3)])
+    assert centers.rows.block is None
+    np.testing.assert_array_equal(centers.rows.columns, 3 * centers.places)
+    phi = centers.features(rows)
+    np.testing.assert_allclose(phi[3 * centers.places], centers.factor, atol=1e-9)

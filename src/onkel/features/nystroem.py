@@ -23,7 +23,7 @@ from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.features.reservoir import Reservoir
 from onkel.gram import check
 from onkel.kernels import Kernel, prepare
-from onkel.kernels.centers import Centers
+from onkel.kernels.centers import Centers, without_block
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.nystroem import CENTER_CHOICES, choose_centers, given_centers
@@ -56,7 +56,7 @@ class _Chosen:
             centers = Centers.of(self.kernel, rows)
         if self.kernel.is_psd is not True:
             _refuse_indefinite(self.kernel, rows, centers)
-        return dataclasses.replace(centers, rows=_without_block(centers.rows))
+        return centers
 
 
 def _refuse_infinite(kernel: Kernel, values: NDArray[np.float64]) -> None:
@@ -65,11 +65,6 @@ def _refuse_infinite(kernel: Kernel, values: NDArray[np.float64]) -> None:
             f"NystroemMap: {kernel!r} must give finite values on X; got NaN or infinity. "
             "Scale X, or take a smaller gamma or degree."
         )
-
-
-def _without_block(rows: Rows) -> Rows:
-    """Precomputed points without their kernel values with others: new rows bring their values with them."""
-    return GramRows(None, rows.columns, rows.diagonal) if isinstance(rows, GramRows) else rows
 
 
 def _refuse_indefinite(kernel: Kernel, rows: Rows, centers: Centers) -> None:
@@ -220,7 +215,8 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         # at this ridge the leverage scores, whose sum is the number of dimensions that count, add up to at most `size`
         with signed("NystroemMap"):
             found = choose_centers(kernel, rows, size, self.center_choice, random, float(diagonal.sum()) / size)  # type: ignore[arg-type]
-        return None, _Chosen(kernel, found.rows, found.places)
+        chosen = rows[found.places] if isinstance(rows, GramRows) else found.rows  # with the values for their factor
+        return None, _Chosen(kernel, chosen, found.places)
 
     def _rows(self, kernel: Kernel, X: Any, reset: bool) -> Rows:
         """Checks X; with `reset`, as the first data, whose number and names of columns are then remembered."""
@@ -281,7 +277,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _fitted_state(self) -> State:
         chosen, sample = self._chosen, self._sample
-        rows, centers = _without_block(chosen.rows), chosen.centers
+        rows, centers = without_block(chosen.rows), chosen.centers
         settings: dict[str, Setting] = {"kernel": self.kernel_, "n_samples_seen": self.n_samples_seen_}
         arrays = {"row_ids": chosen.row_ids, "places": centers.places, "factor": centers.factor}
         if sample is not None:

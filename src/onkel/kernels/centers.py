@@ -30,15 +30,29 @@ from scipy.linalg.lapack import dpstrf
 
 from onkel.errors import GramError
 from onkel.kernels.kernel import Kernel
-from onkel.kernels.rows import Rows
+from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.tiles import fill, fill_below
 
-__all__ = ["Centers"]
+__all__ = ["Centers", "without_block"]
 
 Floats = NDArray[np.float64]
 # Centres whose squared distance from the span of those before is below this, relative to the largest k(s, s), are left
 # out: they would add nothing but rounding errors, which T⁻¹ makes larger by the inverse root.
+#
+# Three pivoted factors of this package grow by such distances, and each has its own tolerance:
+#   TOL, 1e-12                           All rows are here, and the farthest is taken first, so that pivots fall and a
+#     (here)                             tolerance relative to the largest is enough; LAPACK takes no other.
+#   DEPENDENT, 1e-11                     The row that lowers an error most is taken, whatever its pivot. So it is
+#     (onkel.kernels.pursuit)            compared with its own k(s, s), of which its rounding errors are a part; they
+#                                        add up over the columns, hence ten times as many.
+#   FLOOR, 1e-10                         Rows come in the order of a stream, without pivoting, so that errors grow with
+#     (onkel.learners.recursive_ridge)   every row that almost depends on those before; ν is a user's, this its least.
 TOL = 1e-12
+
+
+def without_block(rows: Rows) -> Rows:
+    """Precomputed points without their kernel values with all others: new rows bring their values with them."""
+    return GramRows(None, rows.columns, rows.diagonal) if isinstance(rows, GramRows) else rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -86,7 +100,7 @@ class Centers:
         T, pivots, rank, _ = dpstrf(K, tol=tol * largest, lower=1, overwrite_a=1)
         places = pivots[:rank].astype(np.int64) - 1
         factor = np.asfortranarray(np.tril(T[:rank, :rank]))
-        return cls(kernel, rows[places], places, factor)
+        return cls(kernel, without_block(rows[places]), places, factor)
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -48,6 +48,7 @@ __all__ = ["GrowingFactor", "Pursuit", "pursue"]
 Floats = NDArray[np.float64]
 # Rows whose pivot is below this, relative to their k(s, s), depend on those taken. It is relative to each row's own
 # k(s, s), because rounding errors of pivots are, and because those of a polynomial kernel differ by many powers of 10.
+# `onkel.kernels.centers` says why its own tolerance and that of recursive ridge regression are others.
 DEPENDENT = 1e-11
 FIRST_COLUMNS = 32  # columns of the factor for which there is memory at first; it is doubled when they are full
 # A step that lowers the squared errors by less than this, relative to ‖f‖², is made of rounding errors.

@@ -58,6 +58,7 @@ __all__ = ["FLOOR", "RecursiveRidgeLearner", "variances"]
 CHUNK = 64  # rows whose kernel values are computed at once
 ROUNDING = 100 * np.finfo(np.float64).eps  # u, a bound on the relative error of kernel values, with a margin
 WORK = 1 << 24  # entries of covariances that a part visits: about 0.1 s
+# `onkel.kernels.centers` compares this with the tolerances of the other factors.
 FLOOR = 1e-10  # the least ν that is used: below it 1/√(k(x, x) − ‖φ‖²) multiplies rounding errors by more than 10⁵
 TILE_VALUES = 1 << 20  # features of rows whose variances are computed at once
 
