@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.errors import ShapeError
+
 __all__ = ["NO_ROWS", "GramRows", "ObjectRows", "Rows", "joined", "read_only"]
 
 T = TypeVar("T")
@@ -131,7 +133,13 @@ class GramRows(Rows):
         """The kernel values of these points with the points `reference`."""
         assert self.block is not None
         assert reference.columns is not None
-        return self.block[:, reference.columns]
+        try:
+            return self.block[:, reference.columns]
+        except IndexError:
+            raise ShapeError(
+                f"kernel values with {int(reference.columns.max()) + 1} points or more are needed; got those with "
+                f"{self.block.shape[1]}."
+            ) from None
 
     def __getitem__(self, index: slice | NDArray) -> GramRows:
         return GramRows(

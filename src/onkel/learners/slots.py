@@ -162,7 +162,7 @@ class KeptRows:
 
     def _put_dense(self, blocks: list[Any], slots: NDArray[np.int64], x: VectorRows, change: Transaction) -> None:
         """Puts dense rows into the blocks, and appends blocks to the list as they are needed."""
-        most = self._most or max(32, BLOCK_BYTES // (x.dtype.itemsize * x.n_features))
+        most = self._most or max(32, BLOCK_BYTES // (x.dtype.itemsize * max(1, x.n_features)))
         for k in range(int(slots.min()) // most, int(slots.max()) // most + 1):
             inside = np.flatnonzero(slots // most == k)  # which slots are in block k
             if len(inside):

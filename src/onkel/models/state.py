@@ -276,13 +276,17 @@ class State:
         return f"State({self.kind!r}, {self.version}, {_plain(self.settings)!r}, {{{arrays}}})"
 
 
-def from_state(state: State) -> object:
-    """The object that a state was made of: its class is found by the kind of the state."""
+def from_state(state: State, room: str = "") -> object:
+    """The object that a state was made of: its class is found by the kind of the state.
+
+    `room` is what the kind must start with, such as "model/"; any kind by default.
+    """
     if not isinstance(state, State):
         raise KindError(f"from_state: a State is needed; got {type(state).__name__}.")
-    if state.kind not in KINDS:
+    if state.kind not in KINDS or not state.kind.startswith(room):
+        known = ", ".join(kind for kind in KINDS if kind.startswith(room))
         raise InputError(
-            f"from_state: the kind must be one of {', '.join(KINDS)}; got {state.kind!r}. "
+            f"from_state: the kind must be one of {known}; got {_shown(state.kind)}. "
             "If a newer onkel has written it, update onkel to read it."
         )
     module, _, name = KINDS[state.kind].partition(":")

@@ -68,7 +68,9 @@ def joined(parts: list[Updates]) -> Updates | None:
     if not parts:
         return None
     f = [part.features for part in parts]
-    values = None if f[0].values is None else np.concatenate([one.values for one in f])
+    values = None
+    if any(one.values is not None for one in f):  # of those without values all are 1
+        values = np.concatenate([np.ones(len(one.ids)) if one.values is None else one.values for one in f])
     bigrams = None if f[0].bigram_indptr is None else _stacked([one.bigram_indptr for one in f])  # type: ignore[misc]
     b_ids = None if bigrams is None else np.concatenate([one.bigram_ids for one in f])
     ids = np.concatenate([one.ids for one in f])

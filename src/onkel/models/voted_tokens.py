@@ -99,7 +99,7 @@ class VotedTokens(Frozen):
     def from_state(cls, state: State) -> Self:
         """The scorer that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        run = from_state(state.part("run"))
+        run = from_state(state.part("run"), "model/")
         if not (isinstance(run, Frozen) and hasattr(run, "n_updates")):
             got = type(run).__name__
             raise InputError(f"the state of kind {cls.KIND!r}: 'run' must be the guesses of a run; got a {got}.")
