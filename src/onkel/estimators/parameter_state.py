@@ -196,8 +196,8 @@ def check_values(estimator: Any) -> None:
             raise InputError(f"{name}: {key} must be a single value; got {str(value)[:200]}.")
     for key in ("verbose", "shuffle", "warm_start"):
         value = getattr(estimator, key, 0)
-        if not isinstance(value, (numbers.Real, np.bool_)):
-            raise InputError(f"{name}: {key} must be a number, True or False; got {str(value)[:200]}.")
+        if not isinstance(value, (numbers.Real, np.bool_)) or not math.isfinite(value):
+            raise InputError(f"{name}: {key} must be a finite number, True or False; got {str(value)[:200]}.")
     if hasattr(estimator, "random_state") and not isinstance(estimator.random_state, np.random.RandomState):
         try:
             check_random_state(estimator.random_state)

@@ -14,13 +14,15 @@ __all__ = ["FREE", "HYPOTHESES", "BuiltWith", "bytes_of", "check_budget", "seed_
 
 # Parameters that every call of a learning method reads anew. All others are built into the learner by the first one.
 FREE = frozenset({"max_iter", "shuffle", "random_state", "class_weight", "warm_start", "verbose"})
+MOST_BUDGET = 1 << 62  # which the compiled core can count
+MOST_BYTES = 1 << 62
 HYPOTHESES = ("averaged", "voted", "last")  # of the perceptrons for lists and for sentences
 
 
 def check_budget(budget: Any, name: str, *, none: bool = False) -> None:
     """Refuses a budget that is not a whole number ≥ 1; with `none`, None is allowed, too."""
-    if budget is not None or not none:
-        check_integer(budget, "budget", name, at_least=1)
+    if (budget is not None or not none) and check_integer(budget, "budget", name, at_least=1) > MOST_BUDGET:
+        raise ParameterError(f"{name}: budget must be at most {MOST_BUDGET}; got {budget!r}.")
 
 
 def seed_of(random_state: Any) -> int:
@@ -30,7 +32,7 @@ def seed_of(random_state: Any) -> int:
 
 def bytes_of(cache_size: float) -> int:
     """The bytes of a `cache_size` in MB, which are 2²⁰ bytes each, as in LIBSVM and so in scikit-learn."""
-    return int(float(cache_size) * 2**20)
+    return int(min(float(cache_size) * 2**20, MOST_BYTES))
 
 
 class BuiltWith:

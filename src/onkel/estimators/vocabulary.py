@@ -136,7 +136,7 @@ class Vocabulary:
         names = state.array("names", object, (None,)).tolist()
         places = state.array("places", np.int64, (len(names),))
         width, dtype = state.setting("n_features", int), state.setting("dtype", str)
-        rising = (np.diff(places) > 0).all() and (len(places) == 0 or (places[0] >= 0 and places[-1] < width))
+        rising = (places[1:] > places[:-1]).all() and (len(places) == 0 or (places[0] >= 0 and places[-1] < width))
         most = max(MOST_WIDTH, 4 * len(names))  # memory is taken for so many, whoever wrote the state
         if dtype not in ("float32", "float64") or not rising or not 1 <= width <= most:
             raise InputError(

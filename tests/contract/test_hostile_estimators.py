@@ -1,0 +1,175 @@
+"""States of estimators that an enemy wrote: each is refused, or gives an estimator with which everything works.
+
+A file may be written by somebody who computes its checksums anew, so that nothing in a state can be trusted. Here every
+setting and every array of the states of all estimators is changed, dropped or renamed, and parts of two estimators are
+put together. `from_state` must raise an error of onkel, or the estimator must predict, learn on and show all of its
+attributes without any other kind of error.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+import numpy as np
+import pytest
+from contract.hostile import mutants, swapped, with_array, with_setting
+from contract.hostile_cases import CASES, case, use
+
+import onkel
+from onkel.errors import OnkelError
+from onkel.models.state import State, from_state
+
+# What models, learners and features check in their own parts is tested by their own tests.
+INSIDE = ("learner", "scorer", "posterior", "sums", "rows")
+FEW, MANY = 50, 4000  # mutants of each estimator
+
+each_case = pytest.mark.parametrize("name", CASES)
+
+
+def own(what: str) -> bool:
+    """Whether a mutant differs in the estimator itself, not inside of its model or learner."""
+    inside = (f"'{part}', 'settings'" in what or f" {part}/" in what or f"/{part}/" in what for part in INSIDE)
+    return not any(inside)
+
+
+def chosen(name: str, n: int, seed: int) -> list[tuple[str, State]]:
+    """Some of the mutants of the state of a case, at random."""
+    rng = random.Random(zlib.crc32(name.encode()) + seed)
+    others = rng.sample([other for other in CASES if other != name], 6)
+    found = mutants(case(name).estimator.state(), {other: case(other).estimator.state() for other in others})
+    mine = [mutant for mutant in found if own(mutant[0])]
+    return rng.sample(mine, min(n, len(mine)))
+
+
+def refused_or_works(state: State, name: str, what: str) -> None:
+    estimator, calls = case(name)
+    try:
+        made = type(estimator).from_state(state)
+    except OnkelError:
+        return
+    except Exception as error:
+        raise AssertionError(f"{name}, {what}: from_state raised {type(error).__name__}") from error
+    try:
+        use(made, calls)
+    except Exception as error:
+        raise AssertionError(f"{name}, {what}: the estimator raised {type(error).__name__}") from error
+
+
+@each_case
+def test_a_state_that_was_not_changed_gives_an_estimator_that_works(name):
+    estimator, calls = case(name)
+    state = estimator.state()
+    made = from_state(state)
+    assert type(made) is type(estimator)
+    assert made.state() == state
+    use(made, calls)
+
+
+@each_case
+def test_a_changed_state_is_refused_or_works(name):
+    for what, state in chosen(name, FEW, 0):
+        refused_or_works(state, name, what)
+
+
+@pytest.mark.long
+@each_case
+def test_any_changed_state_is_refused_or_works(name):
+    for what, state in chosen(name, MANY, 1):
+        refused_or_works(state, name, what)
+
+
+# ---------------------------------------------------------------- what no state may do
+
+
+def refuses(state: State, words: str) -> None:
+    with pytest.raises(OnkelError, match=words):
+        from_state(state)
+
+
+def state_of(name: str) -> State:
+    return case(name).estimator.state()
+
+
+def test_parameters_that_a_class_does_not_have_are_refused():
+    refuses(with_setting(state_of("SVC"), ("params", "kernels"), "rbf"), "parameters of SVC")
+    refuses(with_setting(state_of("unfitted"), ("params", "__class__"), "rbf"), "parameters of SVC")
+    refuses(with_setting(state_of("KernelPerceptron"), ("built_with", "random_state"), 0), "built_with")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"array": [1.0], "dtype": "O"}, "plain dtype"),
+        ({"array": ["x"], "dtype": "<U1000000000"}, "plain dtype"),
+        ({"array": ["x"], "dtype": "<f8"}, "array of numbers"),
+        ({"random": ["MT19937", [0] * 624, 10**9, 0, 0.0]}, "position"),
+        ({"function": "os.system"}, "Custom kernel"),
+        ({"anything": 1}, "must be a value"),
+        (2**70, "64 bits"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_parameter_that_is_no_parameter_is_refused(value, words):
+    refuses(with_setting(state_of("unfitted"), ("params", "random_state"), value), words)
+
+
+def test_lists_inside_of_lists_inside_of_lists_are_refused():
+    value: object = 1.0
+    for _ in range(100):
+        value = {"list": [value]}
+    refuses(with_setting(state_of("unfitted"), ("params", "C"), value), "lists inside")
+
+
+def test_a_learner_must_have_the_outputs_of_the_targets_and_the_columns_of_the_estimator():
+    two, three = state_of("KernelPerceptron"), state_of("KernelPerceptron sparse, 3 classes")
+    refuses(swapped(two, three, "learner"), "output")
+    refuses(swapped(two, three, "targets"), "output")
+    refuses(with_setting(two, ("columns", "settings", "n_features"), 5), "5 columns")
+    refuses(with_setting(state_of("Perceptron"), ("columns", "settings", "n_features"), 2**30), "1073741824 features")
+
+
+def test_a_learner_must_be_the_one_that_the_parameters_describe():
+    state = state_of("Forgetron")
+    refuses(swapped(state, state_of("PassiveAggressiveClassifier"), "learner"), "built with")
+    refuses(swapped(state, state_of("Projectron"), "learner"), "learner/budgeted")
+    refuses(with_setting(state, ("built_with", "budget"), 6), "built with")
+    refuses(with_setting(state, ("built_with", "kernel"), onkel.kernels.Linear()), "kernel")
+
+
+def test_a_kernel_on_columns_that_there_are_not_is_refused():
+    state, kernel = state_of("KernelPerceptron"), onkel.kernels.RBF(gamma=0.5).on([7])
+    for path in (("params", "kernel"), ("built_with", "kernel"), ("learner", "settings", "kernel")):
+        state = with_setting(state, path, kernel)
+    refuses(state, "columns below 2")
+
+
+def test_no_memory_is_taken_because_a_number_says_so():
+    refuses(with_setting(state_of("Perceptron dicts"), ("columns", "settings", "n_features"), 2**40), "at most")
+    refuses(with_setting(state_of("PolynomialMap"), ("fitted", "settings", "degree"), 10**6), "at most")
+    refuses(with_setting(state_of("PolynomialMap"), ("fitted", "settings", "degree"), 2**50), "degree")
+
+
+def test_columns_of_dicts_must_have_different_names_and_ascending_places():
+    state = state_of("Perceptron dicts")
+    names, places = state.arrays["columns/names"].copy(), state.arrays["columns/places"].copy()
+    names[0] = names[1]
+    refuses(with_array(state, "columns/names", names), "differ")
+    refuses(with_array(state, "columns/places", places[::-1].copy()), "ascending")
+    places[-1] = np.iinfo(np.int64).min  # the difference overflows
+    refuses(with_array(state, "columns/places", places), "ascending")
+
+
+def test_labels_must_be_different_finite_and_of_one_kind():
+    state = state_of("KernelPerceptron sparse, 3 classes")
+    for found in ([0.0, 1.0, np.nan], [0, 1, 1], [[0], [1], [2]]):
+        refuses(with_array(state, "targets/found", np.array(found)), "different")
+    refuses(with_array(state, "targets/found", np.array([0, "a", None], dtype=object)), "different")
+    refuses(with_array(state_of("SVC"), "classes", np.array([1, 0])), "ascending")
+
+
+def test_a_certificate_can_be_printed_or_is_refused():
+    state = state_of("KernelPerceptron")
+    refuses(with_setting(state, ("certificate", "bound"), None), "bound")
+    refuses(with_setting(state, ("certificate", "form"), "a theorem"), "form")
+    refuses(with_setting(state, ("certificate", "weight_ratio"), 1e200), "weight_ratio")
