@@ -127,6 +127,7 @@ def test_a_learner_must_have_the_outputs_of_the_targets_and_the_columns_of_the_e
     refuses(swapped(two, three, "targets"), "output")
     refuses(with_setting(two, ("columns", "settings", "n_features"), 5), "5 columns")
     refuses(with_setting(state_of("Perceptron"), ("columns", "settings", "n_features"), 2**30), "1073741824 features")
+    refuses(swapped(state_of("Perceptron"), state_of("Perceptron sparse, 3 classes"), "targets"), "weights of shape")
 
 
 def test_a_learner_must_be_the_one_that_the_parameters_describe():
@@ -146,6 +147,8 @@ def test_a_kernel_on_columns_that_there_are_not_is_refused():
 
 def test_no_memory_is_taken_because_a_number_says_so():
     refuses(with_setting(state_of("Perceptron dicts"), ("columns", "settings", "n_features"), 2**40), "at most")
+    many = with_array(state_of("KernelPerceptron"), "targets/found", np.arange(500_000))
+    refuses(with_array(many, "targets/since", np.zeros(500_000, dtype=np.int64)), "500000 output")
     refuses(with_setting(state_of("PolynomialMap"), ("fitted", "settings", "degree"), 10**6), "at most")
     refuses(with_setting(state_of("PolynomialMap"), ("fitted", "settings", "degree"), 2**50), "degree")
 

@@ -138,11 +138,11 @@ def _read_learner(
     given, kernel = state.part("learner"), _expected_kernel(state, built, new.get("gamma_"))
     kernel_columns(state, kernel, columns)
     n_features = columns.n_features
-    if given.kind in LINEAR:  # before a learner for so many features is made
-        weights = given.array(LINEAR[given.kind])
-        width = weights.shape[-1] - (LINEAR[given.kind] == "V") if weights.ndim else 0
-        if width != n_features:
-            raise refuse(state, f"the learner must have a weight for each of {n_features} features", width)
+    if given.kind in LINEAR:  # before a learner of this size is made
+        name = LINEAR[given.kind]
+        weights, shape = given.array(name), (n_features,) if name == "w" else (n_outputs, (n_features or 0) + 1)
+        if weights.shape != shape:
+            raise refuse(state, f"a learner of {n_features} features must have weights of shape {shape}", weights.shape)
     fresh = {made.kind: made for made in _learners(state, built, kernel or Linear(), n_features, n_outputs)}
     learner: Learner = part_of(state, "learner", tuple(fresh))
     own, wanted = ({key: s.settings[key] for key in BUILT if key in s.settings} for s in (given, fresh[given.kind]))

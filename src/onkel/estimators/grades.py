@@ -27,16 +27,11 @@ class Grades(Labels):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        k = len(self.found)
-        self.n_outputs, self.sign = max(k - 1, 0), 1.0
-        rank = np.argsort(self.order)  # the place of each grade in `found` among the sorted ones
-        self._signs = np.where(rank[:, None] > np.arange(self.n_outputs), 1.0, -1.0)  # (k, outputs), as in `found`
-        self._targets = [self._signs[i : i + 1] for i in range(k)]
+        self.n_outputs, self.sign = max(len(self.found) - 1, 0), 1.0
+        self._rank = np.argsort(self.order)  # the place of each grade in `found` among the sorted ones
 
-    def encode(self, y: NDArray) -> Floats:
-        """The targets ±1 of examples, shape (n, thresholds)."""
-        signs: Floats = self._signs[self._indices(y)]
-        return signs
+    def _signs(self, index: NDArray[np.intp]) -> Floats:
+        return np.where(self._rank[index][:, None] > np.arange(self.n_outputs), 1.0, -1.0)
 
     def output_map(self, before: Labels) -> Floats | None:
         if before.n_outputs == self.n_outputs:

@@ -298,8 +298,7 @@ class Labels:
         # the sorted classes as Python objects
         self.labels = [c.item() if isinstance(c, np.generic) else c for c in self.classes]
         self.n_outputs = 1 if len(found) <= 2 else len(found)
-        # the targets (1, outputs) of each class in `found`
-        self._targets: list[Floats] = list(2 * np.eye(max(2, self.n_outputs))[:, None, : self.n_outputs] - 1)
+        self._rows: dict[int, Floats] = {}  # the targets (1, outputs) of classes in `found` that `target` was asked for
         # the output of each sorted class, if there are more than two
         self.order: NDArray[np.intp] = np.argsort(labels, kind="stable")
         # −1 if the single output is positive for the first of two sorted classes
@@ -374,10 +373,7 @@ class Labels:
 
     def encode(self, y: NDArray) -> Floats:
         """The targets ±1 of examples, shape (n, outputs)."""
-        index = self._indices(y)
-        if self.n_outputs == 1:
-            return np.where(index == 0, 1.0, -1.0)[:, None]
-        return np.where(index[:, None] == np.arange(self.n_outputs), 1.0, -1.0)
+        return self._signs(self._indices(y))
 
     def _indices(self, y: NDArray) -> NDArray[np.intp]:
         """The place of each label in `found`."""
@@ -388,7 +384,20 @@ class Labels:
 
     def target(self, label: Any) -> Floats:
         """The targets ±1 of one label that was seen before, shape (1, outputs); shared, so do not write to it."""
-        return self._targets[self._index[label]]
+        index = self._index[label]
+        row = self._rows.get(index)
+        if row is None:
+            row = self._rows[index] = self._signs(np.array([index]))
+        return row
+
+    def _signs(self, index: NDArray[np.intp]) -> Floats:
+        """The targets ±1 of classes, given by their places in `found`, shape (n, outputs)."""
+        if self.n_outputs == 1:
+            return np.where(index == 0, 1.0, -1.0)[:, None]
+        return np.where(index[:, None] == np.arange(self.n_outputs), 1.0, -1.0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_rows": {}}
 
     def output_map(self, before: Labels) -> Floats | None:
         if before.n_outputs == self.n_outputs:
