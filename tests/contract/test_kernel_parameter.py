@@ -141,7 +141,9 @@ def test_a_name_means_the_kernel_of_that_name_with_these_parameters(cls):
 @each_with_kernel
 def test_other_names_and_things_are_no_kernels(cls):
     X, y = data(cls)
-    with pytest.raises(ParameterError, match=r"kernel must be one of 'linear', 'poly', 'rbf'.*; got 'gauss'"):
+    with pytest.raises(
+        ParameterError, match=r"kernel must be one of 'linear', 'poly', 'polynomial', 'rbf'.*; got 'gauss'"
+    ):
         cls(kernel="gauss").fit(X, y)
     with pytest.raises(KindError, match=r"kernel must be a name such as 'rbf', a function or a Kernel; got 3"):
         cls(kernel=3.0).fit(X, y)
