@@ -50,9 +50,8 @@ MANY_ALPHAS = 20  # from which one eigendecomposition is faster than a factoriza
 DEFAULT_CENTERS = 1000
 MATRICES = {"cholesky": 1, "eigen": 3}  # n × n matrices of float64
 USABLE = 0.9  # of the memory that is available
-# Rounding errors of the scores of float32 rows, at most and relative to y, from which a model has its rows in float64.
-# Those of single scores are some fifty times smaller than this bound, hence 2e-4.
-SINGLE_SCORES = 1e-2
+# The expected rounding error of the scores of float32 rows, relative to y, from which a model has its rows in float64.
+SINGLE_SCORES = 2e-4
 
 
 class Settings(Protocol):
@@ -248,13 +247,13 @@ def support_of(kernel: Kernel, rows: Rows, chosen: NDArray[np.intp], coef: Float
     """A copy of some rows, for a model with these coefficients that predicts targets of these sizes.
 
     Float32 rows become float64 if the coefficients are so large, and cancel so much, that the rounding errors of
-    float32 kernel values, at most 2⁻²⁴ Σⱼ |cⱼ| √(k(sⱼ, sⱼ) k(x, x)), would be seen in the predictions.
+    float32 kernel values, about 2⁻²⁴ √(Σⱼ cⱼ² k(sⱼ, sⱼ) k(x, x)), would be seen in the predictions.
     """
     support = copied(rows, chosen)
     if support.dtype != np.float32:
         return support
     lengths = np.sqrt(np.maximum(kernel.diagonal(support), 0.0))
-    errors = 2.0**-24 * lengths.max(initial=0.0) * (lengths @ np.abs(coef))
+    errors = 2.0**-24 * lengths.max(initial=0.0) * np.linalg.norm(lengths[:, None] * coef, axis=0)
     return support.wide() if (errors > SINGLE_SCORES * sizes).any() else support
 
 
