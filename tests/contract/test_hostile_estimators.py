@@ -163,6 +163,13 @@ def test_columns_of_dicts_must_have_different_names_and_ascending_places():
     refuses(with_array(state, "columns/places", places), "ascending")
 
 
+def test_columns_of_a_data_frame_must_have_different_strings_as_names():
+    for names in (["first", "first"], ["first", b"second"], ["first", None], ["first", []]):
+        array = np.empty(2, dtype=object)
+        array[:] = names
+        refuses(with_array(state_of("SVC by name"), "columns/names", array), "name")
+
+
 def test_labels_must_be_different_finite_and_of_one_kind():
     state = state_of("KernelPerceptron sparse, 3 classes")
     for found in ([0.0, 1.0, np.nan], [0, 1, 1], [[0], [1], [2]]):

@@ -130,7 +130,7 @@ def rows_parts(state: State) -> Iterator[State]:
 def kernel_columns(state: State, kernel: Kernel | None, columns: Columns | Vocabulary) -> None:
     """Refuses columns that data for this kernel cannot have; None is the linear kernel on the features themselves."""
     if columns.names is not None:
-        _check_names(state, columns.names)
+        _check_names(state, columns.names, any_kind=columns.open)
     takes, n = "vectors" if kernel is None else kernel.takes, columns.n_features
     if takes == "objects":
         if n is not None or columns.names is not None or isinstance(columns, Vocabulary):
@@ -144,13 +144,14 @@ def kernel_columns(state: State, kernel: Kernel | None, columns: Columns | Vocab
         _check_on(state, kernel, n)
 
 
-def _check_names(state: State, names: tuple[Any, ...]) -> None:
+def _check_names(state: State, names: tuple[Any, ...], *, any_kind: bool) -> None:
+    """Refuses names that columns cannot have; those of data frames are strings, those of dicts may be of `any_kind`."""
     try:
         different = len(set(names)) == len(names)
     except TypeError as error:  # a name cannot be hashed
         raise InputError(f"the state of kind {state.kind!r}: a column cannot have such a name: {error}.") from error
-    if not different:
-        raise refuse(state, "the names of the columns must differ", names[:10])
+    if not different or not (any_kind or all(isinstance(name, str) for name in names)):
+        raise refuse(state, "the names of the columns must be different strings", names[:10])
 
 
 def _check_on(state: State, kernel: Kernel, n_features: int) -> None:
