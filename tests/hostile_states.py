@@ -133,7 +133,7 @@ def settings_changed(value: Any) -> Iterator[tuple[str, Any]]:
 
 def arrays_changed(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """An array of another dtype or shape, or with other values."""
-    plain = array.dtype.names is None and array.dtype != object
+    plain = array.dtype.kind in "biuf"
     for dtype in ("f4", "f8", "i4", "i8", "i1", "u8", "?", ">f8", "c16", "U3", "O"):
         if plain and np.dtype(dtype) != array.dtype:
             yield dtype, array.astype(dtype)

@@ -303,5 +303,5 @@ def test_the_state_brings_back_sums_that_go_on_as_before(fit_intercept):
 def test_a_state_of_other_sizes_is_refused():
     state = summed().state()
     wrong = type(state)(state.kind, state.version, state.settings, {**state.arrays, "factor": np.eye(3)})
-    with pytest.raises(InputError, match="shapes"):
+    with pytest.raises(InputError, match="must have shape"):
         WhitenedSums.from_state(wrong)

@@ -311,7 +311,7 @@ def test_a_state_whose_arrays_do_not_fit_is_refused(array):
     learn(learner, "Forgetron", 0, 30)
     state = learner.state()
     arrays = {**state.arrays, array: np.concatenate([state.arrays[array]] * 2, axis=-1)}
-    with pytest.raises(InputError, match="do not fit each other"):
+    with pytest.raises(InputError, match="must have shape"):
         BudgetedLearner.from_state(State(state.kind, state.version, state.settings, arrays))
 
 

@@ -345,7 +345,7 @@ class BudgetedLearner:
 
     def _gram_of_slots(self, known: NDArray | None, cap: int, dtype: np.dtype) -> NDArray:
         """The kernel values of the slots with each other, (cap, cap); `known` are those for a smaller capacity."""
-        if known is not None and len(known) == cap:
+        if known is not None and len(known) == cap and known.dtype == dtype:
             return known
         size, rows = self.size, self.slots.rows
         K_slots = np.zeros((cap, cap), dtype=dtype)

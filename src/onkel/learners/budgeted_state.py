@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
+from onkel.checks import FLOATS
 from onkel.errors import InputError, KindError
 from onkel.kernels.rows import NO_ROWS, Rows
 from onkel.learners import policies, rules
@@ -202,7 +203,7 @@ def _restored(kind: type[L], state: State, rule: Rule, policy: Policy) -> L:
         with Transaction() as change:
             learner.slots.put(np.arange(size), rows, change)
     if learner.keeps_K_slots:
-        learner.K_slots = np.array(state.array("K_slots", rows.dtype, (size, size)))
+        learner.K_slots = np.array(state.array("K_slots", FLOATS, (size, size)))
     return learner
 
 
