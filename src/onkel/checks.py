@@ -199,7 +199,10 @@ def check_number(
         wanted += f" and <= {at_most:g}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
         raise KindError(f"{who}: {name} must be {wanted}; got {value!r}. {advice}".rstrip())
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ParameterError(f"{who}: {name} must be {wanted}; got a number that no float holds. {advice}") from None
     ok = (np.isfinite(number) if finite else number == number) and (above is None or number > above)
     ok = ok and (at_most is None or number <= at_most)
     if not (ok and (at_least is None or number >= at_least)):

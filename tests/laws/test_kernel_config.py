@@ -354,3 +354,17 @@ def test_a_config_with_anything_in_one_place_gives_a_kernel_that_reads_back_or_a
     except OnkelError:
         return
     assert through_json(read) == read
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"kernel": "Power", "of": {"kernel": "Linear"}, "exponent": 10**400},
+        {"kernel": "Constant", "value": -(10**400)},
+        {"kernel": "Sum", "kernels": [{"kernel": "Linear"}] * 100_000},
+        {"kernel": "On", "of": {"kernel": "Linear"}, "columns": [2**70, -1]},
+    ],
+)
+def test_numbers_and_lists_that_are_too_large_are_refused_at_once(config):
+    with pytest.raises(OnkelError):
+        from_config(config)

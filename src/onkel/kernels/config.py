@@ -37,6 +37,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Kernels inside kernels: far more than a formula has, and far fewer than Python's recursion limit allows.
 MAX_DEPTH = 50
+MAX_PARTS = 1000  # of a sum or a product
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
 # What messages say of a type, and how a value is known to have it.
 SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
@@ -214,6 +215,11 @@ def _check_depth(depth: int, who: str) -> None:
         )
 
 
+def _check_length(items: Any, hint: Any, what: str) -> None:
+    if typing.get_args(hint)[0] is Kernel and len(items) > MAX_PARTS:
+        raise ParameterError(f"{what} must be at most {MAX_PARTS} kernels; got {len(items)}.")
+
+
 def _listed(keys: list[str]) -> str:
     return ", ".join(map(repr, keys))
 
@@ -236,6 +242,7 @@ def _write(value: Any, hint: Any, what: str, depth: int) -> Any:
     if typing.get_origin(hint) is Callable:
         return _write_function(value, what)
     if typing.get_origin(hint) is tuple:
+        _check_length(value, hint, what)
         return [_write(item, typing.get_args(hint)[0], what, depth) for item in value]
     if isinstance(value, float) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
@@ -252,6 +259,7 @@ def _read(value: Any, hint: Any, what: str, depth: int) -> Any:
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, (list, tuple)):
             raise KindError(f"{what} must be a list; got {_shown(value)}. {ADVICE}")
+        _check_length(value, hint, what)
         return tuple(_read(item, typing.get_args(hint)[0], what, depth) for item in value)
     if float in _members(hint) and isinstance(value, str) and value in INFINITE:
         return INFINITE[value]
