@@ -488,3 +488,15 @@ def test_with_a_margin_the_bound_without_it_is_false():
     R, margin = tagger._learner.radius_sq, tagger.margins([[["x"]]])[0] / np.sqrt(tagger._learner.norm_sq)
     assert tagger.n_updates_ > R / margin**2
     assert tagger.n_updates_ <= (R + 2 * 20) / margin**2
+
+
+def test_a_vote_takes_chunks_whose_values_are_all_1_together_with_others():
+    X, y = [np.eye(2), np.eye(2), np.eye(2) / 2, np.eye(2)], [["A", "B"], ["B", "A"], ["A", "A"], ["B", "B"]]
+    chunks, whole = (SequencePerceptron(hypothesis="voted", n_voters=None) for _ in range(2))
+    whole.partial_fit(X, y)
+    for sentence, tags in zip(X, y, strict=True):
+        chunks.partial_fit([sentence], [tags])
+    one, all_at_once = (tagger.model_.state().arrays["scorer/run/updates/values"] for tagger in (chunks, whole))
+    assert np.array_equal(one, all_at_once)
+    assert 0.5 in one
+    assert 1.0 in one
