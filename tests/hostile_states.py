@@ -133,6 +133,8 @@ def settings_changed(value: Any) -> Iterator[tuple[str, Any]]:
 
 def arrays_changed(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """An array of another dtype or shape, or with other values."""
+    if max(array.shape, default=0) > 2**20:
+        return  # numpy.take visits every row, also if they are all empty
     plain = array.dtype.kind in "biuf"
     for dtype in ("f4", "f8", "i4", "i8", "i1", "u8", "?", ">f8", "c16", "U3", "O"):
         if plain and np.dtype(dtype) != array.dtype:
