@@ -396,9 +396,6 @@ class Labels:
             return np.where(index == 0, 1.0, -1.0)[:, None]
         return np.where(index[:, None] == np.arange(self.n_outputs), 1.0, -1.0)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_rows": {}}
-
     def output_map(self, before: Labels) -> Floats | None:
         if before.n_outputs == self.n_outputs:
             return None
