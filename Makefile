@@ -12,7 +12,8 @@ SLOW := $(addprefix tests/contract/test_,estimators.py plot.py recipes.py river.
 QUICK := $(filter-out $(SLOW),$(wildcard tests/contract/test_*.py)) tests/laws/test_kernels.py tests/reference/test_kernels.py
 SANITIZER := -C cmake.define.ONKEL_SANITIZE=ON -C cmake.build-type=Debug -C build-dir=build/sanitize
 SANITIZED := $(addprefix tests/laws/test_,online.py perceptron.py online_svc.py screening.py svm.py expand.py kernels.py \
-  precision.py growing_rows.py threads.py fuzz.py viterbi.py tagging.py corpus.py template_features.py prank.py hostile_states.py) \
+  precision.py growing_rows.py threads.py fuzz.py viterbi.py tagging.py corpus.py template_features.py prank.py \
+  hostile_states.py) \
   $(wildcard tests/laws/test_transactions_*.py) tests/reference/test_passes.py tests/reference/test_smo.py \
   $(wildcard tests/contract/test_core_sizes*.py)
 OLDEST := numpy==1.26.0 scipy==1.11.2 scikit-learn==1.6.0

@@ -106,6 +106,15 @@ def test_the_same_seed_gives_the_same_bytes_and_a_copy_is_the_same(form):
         assert bytes_of(twin.state()) == bytes_of(one.state())
 
 
+@pytest.mark.parametrize(("first", "then"), [("f4", "f8"), ("f8", "f4"), ("i8", "f4")])
+def test_vectors_of_other_dtypes_may_follow(first, then):
+    sentences = vectors(W)
+    tagger = SequencePerceptron(kernel=RBF(gamma=0.5), random_state=0).fit([m.astype(first) for m in sentences], Y)
+    found = tagger.predict([matrix.astype(then) for matrix in sentences])
+    assert found == tagger.predict(sentences)
+    assert tagger.partial_fit([matrix.astype(then) for matrix in sentences], Y).model_.predict(sentences) == found
+
+
 @each_form
 def test_what_goes_on_from_a_state_learns_as_the_original(form):
     one, data = fitted(form)

@@ -68,7 +68,7 @@ def _truncation_error(self: NormaEstimator, slope: float | None) -> float:
         return 0.0
     if self.lam == 0 or self.schedule != "constant" or slope is None:
         return math.inf
-    largest = float(self._learner.k_ss.max())
+    largest = max(float(self._learner.k_ss.max()), 0.0)  # only a kernel that is not valid has negative ones
     return float((1 - self.eta * self.lam) ** self.budget * slope * math.sqrt(largest) / self.lam)
 
 

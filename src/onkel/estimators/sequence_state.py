@@ -119,8 +119,7 @@ def _check_kernel(state: State, form: KernelForm, learner: KernelTagLearner, bui
         raise refuse(state, f"the kernel must be {built.kernel!r} everywhere", f"{form.kernel!r}, {learner.kernel!r}")
     rows = list(rows_parts(state.part("learner")))
     if rows:
-        dtype = rows[0].array("data").dtype if "data" in rows[0].arrays else None
-        check_rows(state, form.kernel, Columns(form.n_features), rows, dtype)
+        check_rows(state, form.kernel, Columns(form.n_features), rows, np.dtype(np.float64))
 
 
 def _check_features(state: State, form: LinearForm, learner: StructuredLearner, built: SequencePerceptron) -> None:

@@ -215,7 +215,8 @@ def _check_gram(state: State, part: State, n: int) -> None:
 
 
 def _check_vectors(state: State, part: State, n: int, dtype: np.dtype) -> None:
-    data = part.array("data")
-    width = part.setting("n_features", int) if part.kind == "rows/csr" else data.shape[-1]
+    sparse = part.kind == "rows/csr"
+    data = part.array("data", shape=(None,) if sparse else (None, None))
+    width = part.setting("n_features", int) if sparse else data.shape[-1]
     if width != n or data.dtype != dtype:
         raise refuse(state, f"the rows must have {n} columns of {dtype}", f"{width} of {data.dtype}")

@@ -252,7 +252,7 @@ def kept_of_state(state: State, rows: Rows, n_outputs: int) -> KeptExamples:
     state.check((slots[1:] > slots[:-1]).all(), "the array 'slots' must ascend")
     row_ids = state.indices("row_ids", state.count("next_row_id"), m)
     state.check(len(np.unique(row_ids)) == m, "each row must be kept once")
-    box, alpha = state.array("box", np.float64, (m,), finite=False), state.array("alpha", np.float64, shape)
+    box, alpha = state.array("box", np.float64, (m,)), state.array("alpha", np.float64, shape)
     sign = state.array("sign", np.int8, shape)
     state.check((box > 0).all(), "the array 'box' must be positive")
     state.check(np.isin(sign, (-1, 0, 1)).all() and sign.any(axis=0).all(), "some output must keep each of the rows")
