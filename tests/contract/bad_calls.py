@@ -251,7 +251,6 @@ BAD_RIDGE = [
     ({"max_iter": 0}, ParameterError, f"max_iter {WHOLE} 0"),
     ({"tol": 0.0}, ParameterError, f"tol {ABOVE} 0"),
     ({"fit_intercept": "yes"}, KindError, "fit_intercept must be True or False; got 'yes'"),
-    ({"keep_factor": True, "solver": "eigen"}, ParameterError, "keep_factor needs solver='cholesky' and one alpha"),
 ]
 # What is special to a class; test_bad_input.py adds what several share, such as the kernel.
 BAD_PARAMETERS = {
@@ -295,6 +294,7 @@ BAD_PARAMETERS = {
     "NormaOneClass": [*BAD_NORMA, ({"nu": None}, ParameterError, "nu must be between 0 and 1; got None")],
     "KernelRidge": [
         *BAD_RIDGE,
+        ({"keep_factor": True, "solver": "eigen"}, ParameterError, "keep_factor needs solver='cholesky' and one alpha"),
         (
             {"alpha": [1.0, 2.0]},
             ShapeError,

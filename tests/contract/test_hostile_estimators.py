@@ -20,7 +20,7 @@ import onkel
 from onkel.errors import OnkelError
 from onkel.models.state import State, from_state
 
-FEW, MANY = 300, 4000  # mutants of each estimator
+FEW, MANY = 100, 4000  # mutants of each estimator
 
 each_case = pytest.mark.parametrize("name", CASES)
 
