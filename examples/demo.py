@@ -1,11 +1,13 @@
 """A classifier that learns only from its mistakes, on scikit-learn's digits, with its certificate; and a tagger.
 
 Run with `make demo`. Prints small tables and writes demo.png: a decision boundary with the support vectors, the
-mistakes against the theorem's bound, and the Gram matrix. In the end it tags a sentence.
+mistakes against the theorem's bound, and the Gram matrix. The classifier is saved to demo.onkel, loaded again and goes
+on learning. In the end a sentence is tagged.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -14,6 +16,7 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.model_selection import train_test_split
 
+import onkel
 from onkel import KernelPerceptron, SequencePerceptron, bounds, gram
 from onkel.data import load_tagged_sentences
 from onkel.kernels import RBF, Laplacian, Linear, Polynomial, Sigmoid
@@ -23,8 +26,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 
-def digits(out) -> None:
-    """Ten classes: accuracy, mistakes, support vectors and certificate of an averaged kernel perceptron."""
+def digits(path: str, out) -> None:
+    """Ten classes: accuracy, mistakes, support vectors and certificate of an averaged kernel perceptron; a file."""
     X, y = load_digits(return_X_y=True)
     X = X / 16.0
     train, test, y_train, y_test = train_test_split(X, y, random_state=0)
@@ -49,6 +52,14 @@ def digits(out) -> None:
         f"a {y_train[t.row]} (importance {t.importance:.2f}, similarity {t.similarity:.2f})" for t in terms[:3]
     )
     out.write(f"\n  The first test digit is taken for a {clf.predict(test[:1])[0]} mostly because of {named}.\n")
+    onkel.save(clf, path)
+    loaded = onkel.load(path)
+    scores = "the same" if (loaded.decision_function(test) == clf.decision_function(test)).all() else "OTHER"
+    loaded.learn_one(test[0], y_test[0])
+    size = f"{os.path.getsize(path) / 1000:.0f} kB"
+    out.write(
+        f"  Saved ({path}, {size}) and loaded, it gives {scores} scores, and learns on: round {loaded.n_rounds_}.\n"
+    )
 
 
 def kernels(out) -> None:
@@ -107,7 +118,7 @@ def tagging(out) -> None:
 
 def main(path: str = "demo.png") -> None:
     out = sys.stdout
-    digits(out)
+    digits(os.path.splitext(path)[0] + ".onkel", out)
     kernels(out)
     pictures(path, out)
     tagging(out)

@@ -54,6 +54,7 @@ def test_the_demo_prints_its_tables_draws_a_picture_and_tags_a_sentence(tmp_path
     assert re.search(r"RBF\(gamma=0.1\) +yes", printed)
     assert re.search(r"Sigmoid\(.*\) +NO", printed)
     assert "certified" in printed
+    assert "and loaded, it gives the same scores, and learns on: round 14818" in printed
     assert picture.read_bytes().startswith(b"\x89PNG")
     words, parts, names = (line + " " for line in printed.splitlines()[-3:])
     columns = {found[0]: found.start() for found in re.finditer(r"\S+", words)}

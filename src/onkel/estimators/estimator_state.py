@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["online_from_state", "online_state", "resume", "snapshot"]
 
 VERSION = 1
-LINEAR = {"learner/linear-perceptron": "V", "learner/ranking-linear": "V", "learner/linear-prank": "w"}
+LINEAR = {"learner/linear-perceptron": "V", "learner/linear-ranking": "V", "learner/linear-prank": "w"}
 # settings of learners that follow from the parameters of their estimator
 BUILT_RULE = ("rule", "policy", "norma", "first_margin", "window", "pairs", "bias")
 BUILT = (*BUILT_RULE, "eta", "budget", "aggressive", "C", "tol", "cache_bytes", "alpha", "nu", "forgetting")

@@ -103,7 +103,7 @@ class LinearRankingLearner(LinearPerceptronLearner):
     pairs : "best" or "all"; see `update_terms`.
     """
 
-    KIND: ClassVar[str] = "learner/ranking-linear"
+    KIND: ClassVar[str] = "learner/linear-ranking"
 
     def __init__(self, n_features: int, pairs: Pairs) -> None:
         super().__init__(n_features, 1, 1.0, False)
@@ -197,7 +197,7 @@ class KernelRankingLearner(KernelPerceptronLearner):
     pairs : "best" or "all"; see `update_terms`.
     """
 
-    KIND: ClassVar[str] = "learner/ranking-kernel"
+    KIND: ClassVar[str] = "learner/kernel-ranking"
 
     def __init__(self, kernel: Kernel, pairs: Pairs) -> None:
         super().__init__(kernel, 1, 0.0)

@@ -57,7 +57,7 @@ class KernelTokens(Frozen):
     transitions : scores of neighbouring labels.
     """
 
-    KIND: ClassVar[str] = "model/kernel_tokens"
+    KIND: ClassVar[str] = "model/kernel-tokens"
     VERSION: ClassVar[int] = 1
 
     expansion: Expansion
@@ -113,7 +113,7 @@ class KernelRun(Frozen):
     ties.
     """
 
-    KIND: ClassVar[str] = "model/kernel_run"
+    KIND: ClassVar[str] = "model/kernel-run"
     VERSION: ClassVar[int] = 1
 
     expansion: Expansion

@@ -66,7 +66,7 @@ class VotedTokens(Frozen):
     Cost: all updates up to the last voter are made again, once for each call, and each voter labels each sentence.
     """
 
-    KIND: ClassVar[str] = "model/voted_tokens"
+    KIND: ClassVar[str] = "model/voted-tokens"
     VERSION: ClassVar[int] = 1
 
     run: Run
@@ -129,7 +129,7 @@ class LinearRun(Frozen):
     n_pairs : the number of features of pairs of labels; None (default): there are none.
     """
 
-    KIND: ClassVar[str] = "model/linear_run"
+    KIND: ClassVar[str] = "model/linear-run"
     VERSION: ClassVar[int] = 1
 
     index: FeatureIndex
