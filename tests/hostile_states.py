@@ -191,7 +191,7 @@ def mutants(state: State) -> list[Mutant]:
 
 def _mutants(state: State) -> list[Mutant]:
     found: list[Mutant] = [
-        ("another kind", lambda: State("model/linear", 1, state.settings, state.arrays)),
+        ("another kind", lambda: State("scorer/linear", 1, state.settings, state.arrays)),
         ("a newer version", lambda: State(state.kind, 99, state.settings, state.arrays)),
     ]
     found += [(what, changed(state, settings)) for what, settings in settings_changed(state.settings)]

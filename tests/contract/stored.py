@@ -95,7 +95,7 @@ def of_dicts(cls: type, n_names: int) -> Stored:
     rows = [{f"w{k}": float(rng.integers(1, 4)) for k in rng.integers(0, n_names, 6)} for _ in range(50)]
     labels = ["ham" if sum(row.values()) % 2 else "spam" for row in rows]
     estimator = learn_each(new(cls), rows[:30], labels)
-    return Stored(estimator, None, lambda online: learn_each(online, rows[30:], labels[30:]))
+    return Stored(estimator, rows[:9], lambda online: learn_each(online, rows[30:], labels[30:]))
 
 
 def of_frame() -> Stored:

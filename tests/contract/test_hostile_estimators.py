@@ -91,9 +91,9 @@ def test_parameters_that_a_class_does_not_have_are_refused():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ({"array": [1.0], "dtype": "O"}, "plain dtype"),
-        ({"array": ["x"], "dtype": "<U1000000000"}, "plain dtype"),
-        ({"array": ["x"], "dtype": "<f8"}, "array of numbers"),
+        ({"array": [1.0], "shape": [1], "dtype": "O"}, "plain dtype"),
+        ({"array": ["x"], "shape": [1], "dtype": "<U1000000000"}, "plain dtype"),
+        ({"array": ["x"], "shape": [1], "dtype": "<f8"}, "array of numbers"),
         ({"random": ["MT19937", [0] * 624, 10**9, 0, 0.0]}, "position"),
         ({"function": "os.system"}, "Custom kernel"),
         ({"anything": 1}, "must be a value"),

@@ -465,5 +465,5 @@ def test_arrays_of_wrong_sizes_are_refused(scorer, name, value):
 
 def test_parts_in_each_others_place_are_refused():
     state = State("model/score", 1, {}).with_part("scorer", Number().state()).with_part("decision", Number().state())
-    with pytest.raises(InputError, match=r"the kind must be one of model/score"):
+    with pytest.raises(InputError, match=r"the kind must be one of scorer/expansion"):
         from_state(state.with_part("columns", Columns(3).state()))

@@ -472,7 +472,7 @@ def test_an_edited_state_is_refused(form, name):
 def test_the_state_of_a_vote_must_hold_a_run():
     vote = fitted("kernel voted")[0].model_.scorer
     for other in (vote.run.expansion, vote):
-        state = State("model/voted-tokens", 1, {}, {"guesses": vote.guesses, "weights": vote.weights})
+        state = State("scorer/voted-tokens", 1, {}, {"guesses": vote.guesses, "weights": vote.weights})
         with pytest.raises(InputError, match="the guesses of a run"):
             from_state(state.with_part("run", other.state()))
 

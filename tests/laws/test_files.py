@@ -40,11 +40,9 @@ PATH = "somewhere.onkel"  # only named in messages
 numbers = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 plain_dtypes = st.sampled_from(["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", ">f8", ">i4"])
 text = st.text(st.characters(codec=None), max_size=5)
-records = st.just(np.dtype([("row", "i8"), ("step", "f8"), ("kind", "u1")]))
 arrays = st.one_of(
     hnp.arrays(plain_dtypes, numbers),
     hnp.arrays(st.sampled_from(["U3", "S4", "M8[D]", "m8[s]", "M8[25ns]"]), numbers),
-    hnp.arrays(records, numbers),
     hnp.arrays(object, numbers, elements=st.one_of(text), fill=st.nothing()),
     hnp.arrays(
         object,
@@ -78,7 +76,9 @@ def test_arrays_of_every_kind_come_back_from_a_file(tmp_path_factory, named, tur
     assert all(array.flags.aligned for array in mapped.values())
 
 
-@pytest.mark.parametrize("array", [np.zeros(2, complex), np.zeros(2, "f16"), np.array([{}, 1], object)])
+@pytest.mark.parametrize(
+    "array", [np.zeros(2, complex), np.zeros(2, "f16"), np.zeros(2, "i8,f8"), np.array([{}, 1], object)]
+)
 def test_other_arrays_are_refused(array):
     with pytest.raises(KindError, match="'a'"):
         tensors.encoded({"a": array})
@@ -311,7 +311,7 @@ def test_a_file_that_lies_is_refused_or_holds_something_that_works(part_of, tmp_
         loaded, error = attempt(path)
         if error is not None:
             assert "lying.onkel cannot be loaded" in str(error)
-            assert not isinstance(error.__cause__, AssertionError | AttributeError | MemoryError), error.__cause__
+            assert error.__cause__ is None or isinstance(error.__cause__, OnkelError), error.__cause__
             refused += 1
             continue
         _, probes, go_on = STORED[name]()

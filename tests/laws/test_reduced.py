@@ -239,7 +239,7 @@ def test_a_reduced_model_is_a_frozen_model_with_a_state():
             assert twin == small
             np.testing.assert_array_equal(twin.rkhs_error, small.rkhs_error)
             np.testing.assert_array_equal(twin.predict(T), small.predict(T))
-        assert small.state().part("scorer").kind == "model/reduced"
+        assert small.state().part("scorer").kind == "scorer/reduced"
         assert small != model
         assert small == model.reduced(7)
         for array in (small.coef, small.rkhs_error, small.rows):

@@ -50,7 +50,7 @@ __all__ = ["online_from_state", "online_state", "resume", "snapshot"]
 VERSION = 1
 LINEAR = {"learner/linear-perceptron": "V", "learner/linear-ranking": "V", "learner/linear-prank": "w"}
 # settings of learners that follow from the parameters of their estimator
-BUILT_RULE = ("rule", "policy", "norma", "first_margin", "window", "pairs", "bias")
+BUILT_RULE = ("rule", "policy", "norma", "first_margin", "pairs", "bias")
 BUILT = (*BUILT_RULE, "eta", "budget", "aggressive", "C", "tol", "cache_bytes", "alpha", "nu", "forgetting")
 
 
@@ -145,7 +145,9 @@ def _read_learner(
             raise refuse(state, f"a learner of {n_features} features must have weights of shape {shape}", weights.shape)
     fresh = {made.kind: made for made in _learners(state, built, kernel or Linear(), n_features, n_outputs)}
     learner: Learner = part_of(state, "learner", tuple(fresh))
-    own, wanted = ({key: s.settings[key] for key in BUILT if key in s.settings} for s in (given, fresh[given.kind]))
+    own, wanted = (
+        {key: s.settings[key] for key in BUILT if key in s.settings} for s in (learner.state(), fresh[given.kind])
+    )
     if State("settings", 1, own) != State("settings", 1, wanted):
         raise refuse(state, f"the learner must have been built with {wanted}, as the parameters say", own)
     if learner.n_outputs != n_outputs:

@@ -51,7 +51,7 @@ def _encoded(value: Any, what: str) -> Setting:
     if isinstance(value, (list, tuple)):
         return {"tuple" if isinstance(value, tuple) else "list": [_encoded(item, what) for item in value]}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {"array": value.tolist(), "dtype": value.dtype.str}
+        return {"array": value.ravel().tolist(), "shape": list(value.shape), "dtype": value.dtype.str}
     if isinstance(value, np.random.RandomState):
         kind, key, position, has_gauss, gauss = value.get_state()
         return {"random": [kind, np.asarray(key).tolist(), position, has_gauss, gauss]}
@@ -137,13 +137,15 @@ def _tuple(value: Mapping[str, Setting], what: str, depth: int) -> tuple[Any, ..
 
 
 def _array(value: Mapping[str, Setting], what: str, depth: int) -> np.ndarray:
-    given, dtype = value["array"], value["dtype"]
+    given, shape, dtype = _items(value["array"], what), _items(value["shape"], what), value["dtype"]
     if not isinstance(dtype, str) or DTYPE.fullmatch(dtype) is None:
         _refuse(what, "an array of a plain dtype such as '<f8'", dtype)
-    if not all(isinstance(number, (bool, int, float)) for number in _leaves(given, what, depth)):
+    if not all(isinstance(number, (bool, int, float)) for number in given):
         _refuse(what, "an array of numbers", given)
+    if not all(type(n) is int and n >= 0 for n in shape) or math.prod(shape) != len(given):  # type: ignore[arg-type]
+        _refuse(what, f"an array of a shape with {len(given)} numbers", shape)
     try:
-        return np.array(given, dtype=np.dtype(dtype))
+        return np.array(given, dtype=np.dtype(dtype)).reshape(shape)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must be an array of {dtype}; {error}.") from error
 
@@ -176,7 +178,7 @@ DECODERS = {
     frozenset({"pairs"}): _dict,
     frozenset({"list"}): _list,
     frozenset({"tuple"}): _tuple,
-    frozenset({"array", "dtype"}): _array,
+    frozenset({"array", "shape", "dtype"}): _array,
     frozenset({"random"}): _random,
     frozenset({"function"}): _function,
 }

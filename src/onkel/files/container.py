@@ -8,8 +8,11 @@
 The safetensors library reads these files. We write and read them ourselves, because it writes strided arrays silently
 wrong, takes duplicate keys, and copies what it reads.
 
-The document has two checksums: of the data, and of the header. A file that was cut off or whose bits have changed is
-refused. A checksum is no signature: whoever writes a file can compute it, so the contents are checked as well.
+The document has two SHA-256 checksums: `data_sha256` of the data, and `header_sha256` of the bytes of the header, in
+which the 64 digits of this checksum itself are 0. A file that was cut off or whose bits have changed is refused. A
+checksum is no signature: whoever writes a file can compute it, so the contents are checked as well.
+
+The version of this format is in the document, too, and is read before anything else that a later one may change.
 """
 
 from __future__ import annotations
@@ -40,12 +43,15 @@ DTYPES = {
     }.items()
 }  # fmt: skip
 CODES = {code: dtype for dtype, code in DTYPES.items()}
+FORMAT = 1  # the version of this format: that of the container and of the document, not of the states in it
 KEY, METADATA = "onkel", "__metadata__"
+NO_CHECKSUM = "0" * 64
 LENGTH = 8  # bytes of the length of the header
 ALIGNMENT = 64
 MAX_HEADER = 8 * 2**20  # parsed by Python, it takes up to thirty times as much memory
 MAX_TENSORS = 100_000
 MAX_DIMENSIONS = 32
+MAX_BYTES = 2**62  # of an array, were its axes of length 0 of length 1
 
 
 class Contents(NamedTuple):
@@ -68,10 +74,11 @@ def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Map
         start, end = end, end + array.nbytes
         table[name] = {"dtype": DTYPES[array.dtype], "shape": list(array.shape), "data_offsets": [start, end]}
         data_hash.update(_bytes(array))
-    signed = {**document, "data_sha256": data_hash.hexdigest()}
-    signed["header_sha256"] = _header_hash(signed, table)
+    checksums = {"data_sha256": data_hash.hexdigest(), "header_sha256": NO_CHECKSUM}
+    signed = {"format": FORMAT, **document, **checksums}
     header = canonical({METADATA: {KEY: canonical(signed)}, **table}).encode()
     header += b" " * (-(LENGTH + len(header)) % ALIGNMENT)
+    header = _with_checksum(header)
     if len(header) > MAX_HEADER or len(table) > MAX_TENSORS:
         raise InputError(
             f"save: the settings must fit into {MAX_HEADER} bytes and {MAX_TENSORS} arrays; got {len(header)} bytes "
@@ -96,8 +103,10 @@ def _bytes(array: NDArray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _header_hash(document: Mapping[str, Any], table: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical([document, table]).encode()).hexdigest()
+def _with_checksum(header: bytes) -> bytes:
+    """The header with its checksum in place of the zeros."""
+    name = b'header_sha256\\":\\"'  # JSON within JSON
+    return header.replace(name + NO_CHECKSUM.encode(), name + hashlib.sha256(header).hexdigest().encode(), 1)
 
 
 @contextmanager
@@ -180,19 +189,32 @@ def _header(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[dict[str, An
     length = int.from_bytes(file.read(LENGTH), "little")
     if size < LENGTH or length > min(size - LENGTH, MAX_HEADER):
         raise FileFormatError(path, "it is not an onkel file, or it was cut off")
-    header = parse(file.read(length), path)
+    text = file.read(length)
+    header = parse(text, path)
     metadata = header.pop(METADATA, None) if isinstance(header, dict) else None
-    if not isinstance(metadata, dict) or set(metadata) != {KEY} or not isinstance(metadata[KEY], str):
-        raise FileFormatError(path, f'it is not an onkel file: the metadata has no key "{KEY}", or others')
-    document = parse(metadata[KEY].encode(), path)
-    table = _table(header, size - LENGTH - length, path)
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
+        raise FileFormatError(path, f'it is not an onkel file: the metadata has no key "{KEY}"')
+    document = parse(metadata[KEY].encode("utf-8", "surrogatepass"), path)
+    _check_document(document, text, path)
+    return document, _table(header, size - LENGTH - length, path), size, LENGTH + length
+
+
+def _check_document(document: Any, text: bytes, path: str | os.PathLike[str]) -> None:
+    """Refuses a document of a newer format, and a header that does not have its checksum; `text` is the header."""
     if not isinstance(document, dict):
         raise FileFormatError(path, "its document must be a JSON object")
-    expected = document.get("header_sha256")
-    unsigned = {key: value for key, value in document.items() if key != "header_sha256"}
-    if not isinstance(document.get("data_sha256"), str) or expected != _header_hash(unsigned, header):
+    version = document.get("format")
+    if type(version) is not int or version < 1:
+        raise FileFormatError(path, "its format must be a whole number >= 1")
+    if version > FORMAT:
+        raise FileFormatError(
+            path, f"it has format {version}, and this onkel reads formats up to {FORMAT}; update onkel to read it"
+        )
+    checksum = document.get("header_sha256")
+    is_one = isinstance(checksum, str) and len(checksum) == len(NO_CHECKSUM) and checksum.isalnum()
+    unsigned = text.replace(str(checksum).encode(), NO_CHECKSUM.encode(), 1) if is_one else b""
+    if not isinstance(document.get("data_sha256"), str) or hashlib.sha256(unsigned).hexdigest() != checksum:
         raise FileFormatError(path, "its header does not have the checksum that it names: it was damaged or changed")
-    return document, table, size, LENGTH + length
 
 
 def _table(header: Mapping[str, Any], n_bytes: int, path: str | os.PathLike[str]) -> dict[str, _Tensor]:
@@ -221,6 +243,8 @@ def _tensor(name: str, entry: Any, path: str | os.PathLike[str]) -> _Tensor:
         raise FileFormatError(path, f"the array {name!r} must have one of the dtypes {', '.join(CODES)}")
     if not _whole_numbers(shape) or len(shape) > MAX_DIMENSIONS or not _whole_numbers(offsets) or len(offsets) != 2:
         raise FileFormatError(path, f"the array {name!r} must have a shape and two offsets of whole numbers >= 0")
+    if math.prod(n for n in shape if n) * CODES[code].itemsize >= MAX_BYTES:
+        raise FileFormatError(path, f"the array {name!r} must not be as large as its shape says")
     if offsets[1] - offsets[0] != math.prod(shape) * CODES[code].itemsize:
         raise FileFormatError(path, f"the array {name!r} must have as many bytes as its shape and dtype need")
     return _Tensor(CODES[code], tuple(shape), *offsets)

@@ -2,8 +2,8 @@
 
 The document of a file, one JSON object:
 
-    format          the version of this format
-    onkel           the version of onkel that wrote the file
+    format          the version of the format of the file (`container.FORMAT`)
+    onkel_version   the version of onkel that wrote the file
     state           kind, version and settings of the `State`: parameters, kernel, counters, certificate
     encodings       how the arrays that do not hold plain numbers were written
     summary         what `inspect` shows: classes, feature names, size of the support, and the like
@@ -23,14 +23,12 @@ import onkel
 from onkel.errors import FileFormatError, InputError, KindError
 from onkel.files import container, tensors
 from onkel.files.summary import summary_of
-from onkel.models.model import Model
 from onkel.models.state import State, from_json, from_state, to_json
 from onkel.registry import KINDS
 
-__all__ = ["FORMAT", "load", "save"]
+__all__ = ["load", "save"]
 
-FORMAT = 1
-ROOMS = ("estimator/", "model/")  # the kinds of state that a file may hold
+ESTIMATOR, MODEL = "estimator/", "model/"  # the kinds of state that a file may hold
 
 
 def save(estimator_or_model: Any, path: str | os.PathLike[str]) -> None:
@@ -61,18 +59,17 @@ def save(estimator_or_model: Any, path: str | os.PathLike[str]) -> None:
     arrays, encodings = tensors.encoded(state.arrays)
     settings = tensors.without_lists(to_json(state.settings), arrays)
     document = {
-        "format": FORMAT,
-        "onkel": onkel.__version__,
+        "onkel_version": onkel.__version__,
         "state": {"kind": state.kind, "version": state.version, "settings": settings},
         "encodings": encodings,
-        "summary": summary_of(estimator_or_model, settings),
+        "summary": summary_of(estimator_or_model, settings, is_model=state.kind.startswith(MODEL)),
     }
     container.write(path, document, arrays)
 
 
 def _state_of(given: Any) -> State:
     state = None if isinstance(given, type) or not hasattr(given, "state") else given.state()
-    if not isinstance(state, State) or state.kind not in KINDS or not state.kind.startswith(ROOMS):
+    if not isinstance(state, State) or state.kind not in KINDS or not state.kind.startswith((ESTIMATOR, MODEL)):
         raise KindError(
             f"save: an estimator of onkel or its model_ is needed; got {type(given).__name__}. Of a scikit-learn "
             "pipeline or search, save the estimator inside it: pipeline[-1], search.best_estimator_."
@@ -84,8 +81,9 @@ def load(path: str | os.PathLike[str], *, model: bool = False) -> Any:
     """The estimator or model that `onkel.save` has written to a file.
 
     Loading runs no code from the file. Whatever is wrong with the file, a `FileFormatError` names the file and the
-    reason. The arrays of a model stay in the file, which is mapped into memory, so that a large model is ready at once
-    and processes that load the same file share it. Replace such a file by `save` or by renaming, do not change it.
+    reason. The arrays of a model are read once, to check them, but not copied: they stay in the file, which is mapped
+    into memory, so that processes that load the same file share it. Replace such a file by `save` or by renaming; do
+    not change it.
 
     Parameters
     ----------
@@ -94,8 +92,9 @@ def load(path: str | os.PathLike[str], *, model: bool = False) -> Any:
         holds an estimator. False (default): return what was saved.
     """
     document, plain = container.read(path)
-    made = _made(_state_in(document, tensors.decoded(plain, document.get("encodings"), path), path), path)
-    if not model or isinstance(made, Model):
+    state = _state_in(document, tensors.decoded(plain, document.get("encodings"), path), path)
+    made = _made(state, path)
+    if not model or state.kind.startswith(MODEL):
         return made
     if not hasattr(type(made), "model_"):
         raise InputError(
@@ -109,19 +108,15 @@ def load(path: str | os.PathLike[str], *, model: bool = False) -> Any:
 
 def _state_in(document: dict[str, Any], arrays: dict[str, NDArray], path: str | os.PathLike[str]) -> State:
     """The state that a document and the arrays of its file describe."""
-    version, state = document.get("format"), document.get("state")
-    if type(version) is not int or version < 1:
-        raise FileFormatError(path, "its format must be a whole number >= 1")
-    if version > FORMAT:
-        raise FileFormatError(
-            path, f"it has format {version}, and this onkel reads formats up to {FORMAT}; update onkel to read it"
-        )
+    state = document.get("state")
     if not isinstance(state, dict) or set(state) != {"kind", "version", "settings"}:
         raise FileFormatError(path, "its state must have kind, version and settings")
     kind, settings = state["kind"], state["settings"]
-    if not isinstance(kind, str) or kind not in KINDS or not kind.startswith(ROOMS):
+    if not isinstance(kind, str) or kind not in KINDS or not kind.startswith((ESTIMATOR, MODEL)):
         raise FileFormatError(
-            path, f"it must hold an estimator or a model that this onkel knows; got {str(kind)[:80]!r}"
+            path,
+            f"it must hold an estimator or a model that this onkel knows; got {str(kind)[:80]!r}. If a newer onkel has "
+            "written it, update onkel",
         )
     if not isinstance(settings, dict):
         raise FileFormatError(path, "its settings must be a JSON object")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
-import re
+import reprlib
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from onkel.errors import FileFormatError
 from onkel.files import container
-from onkel.models.model import Model
 
 __all__ = ["Summary", "inspect", "summary_of"]
 
 SHOWN = 20  # classes and names that a file lists in its summary
 FUNCTIONS = ("fn", "f", "phi")  # the parameters of kernels that are functions
-ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 # What `print` shows, in this order, and what it calls it.
 NAMES = {
     "parameters": "parameters",
@@ -44,17 +44,18 @@ FIGURES = ("n_features_in_", "n_iter_", "n_rounds_", "n_mistakes_", "n_updates_"
 # ---------------------------------------------------------------- writing
 
 
-def summary_of(given: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+def summary_of(given: Any, settings: Mapping[str, Any], *, is_model: bool) -> dict[str, Any]:
     """What the file of an estimator or model tells about it, as JSON: public attributes, as far as it has them.
 
     `settings` are those of its state, as JSON.
     """
-    model = given if isinstance(given, Model) else _attribute(given, "model_")
+    model = given if is_model else _attribute(given, "model_")
     figures = {name.strip("_"): _number(_attribute(given, name)) for name in FIGURES}
     found: dict[str, Any] = {key: value for key, value in figures.items() if value is not None}
-    if given is not model:
-        found["parameters"] = ADDRESS.sub("", " ".join(repr(given).split()))
+    if not is_model:
+        found["parameters"] = _parameters(given)
     kernel, support = _attribute(model, "kernel"), _attribute(model, "support")
+    kernel = _attribute(given, "kernel_") if kernel is None else kernel
     if kernel is not None:
         found["kernel"] = repr(kernel)
     functions = sorted(_functions(settings))
@@ -74,6 +75,20 @@ def summary_of(given: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
     if certificate is not None:
         found["certificate"] = str(certificate)
     return found
+
+
+def _parameters(estimator: Any) -> str:
+    """The parameters that differ from their defaults, such as "gamma=0.5, max_iter=3"."""
+    defaults = signature(type(estimator)).parameters
+    params = estimator.get_params(deep=False)
+    changed = {name: value for name, value in params.items() if repr(value) != repr(defaults[name].default)}
+    return ", ".join(f"{name}={_shown(value)}" for name, value in changed.items())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    return type(value).__name__ if isinstance(value, np.random.RandomState) else reprlib.repr(value)
 
 
 def _functions(value: Any) -> set[str]:
@@ -99,9 +114,11 @@ def _attribute(given: Any, name: str) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """A number, a string or a truth value as JSON has them; of an array its largest number."""
+    """A number, a string or a truth value as JSON has them, or a list of numbers; None for anything else."""
     if isinstance(value, np.ndarray | np.generic):
-        value = value.max().item() if value.size else None
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_number(item) for item in value[:SHOWN]]
     return value if isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)) else None
 
 
@@ -110,7 +127,7 @@ def _number(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """What a file holds. ``print`` shows it.
+    """What a file says that it holds; the arrays are not read, so that they may say something else. ``print`` shows it.
 
     Attributes
     ----------
@@ -133,19 +150,16 @@ class Summary:
 
     def __str__(self) -> str:
         room, _, name = self.kind.partition("/")
-        lines = [f"{self.path}: {name}, {_bytes(self.size)}, written by onkel {self.onkel_version}"]
-        if room == "model":
-            lines[0] = (
-                f"{self.path}: a frozen model ({self.kind}), {_bytes(self.size)}, written by onkel {self.onkel_version}"
-            )
+        what = name if room == "estimator" else f"a frozen model ({self.kind})"
+        lines = [f"{self.path}: {what}, {_bytes(self.size)}, written by onkel {self.onkel_version}"]
         for key in filter(self.about.__contains__, NAMES):
-            lines.append(f"{NAMES[key]:<{COLUMN}}{_indented(_listed(self.about[key], self.about.get(f'n_{key}')))}")
-        largest = sorted(self.arrays.items(), key=lambda item: -_n_values(item[1][1]))
+            lines += f"{NAMES[key]:<{COLUMN}}{_listed(self.about[key], self.about.get(f'n_{key}'))}".split("\n")
+        largest = sorted(self.arrays.items(), key=lambda item: -math.prod(item[1][1]))
         lines.append(f"{'arrays':<{COLUMN}}{len(self.arrays)}")
         lines += [f"  {name:<38}{dtype:<9}{' × '.join(map(str, shape))}" for name, (dtype, shape) in largest[:SHOWN]]
         if len(largest) > SHOWN:
             lines.append(f"  … and {len(largest) - SHOWN} smaller ones")
-        return "\n".join(lines)
+        return "\n".join(map(_printable, lines))
 
 
 def inspect(path: str | os.PathLike[str]) -> Summary:
@@ -162,13 +176,13 @@ def inspect(path: str | os.PathLike[str]) -> Summary:
     document = contents.document
     state, about = document.get("state"), document.get("summary")
     settings = state.get("settings") if isinstance(state, dict) else None
-    right = isinstance(settings, dict) and isinstance(about, dict) and isinstance(document.get("onkel"), str)
-    if not right or not isinstance(state.get("kind"), str) or type(document.get("format")) is not int:  # type: ignore[union-attr]
-        raise FileFormatError(path, "its document must have format, onkel, state and summary")
+    right = isinstance(settings, dict) and isinstance(about, dict) and isinstance(document.get("onkel_version"), str)
+    if not right or not isinstance(state.get("kind"), str):  # type: ignore[union-attr]
+        raise FileFormatError(path, "its document must have onkel_version, state and summary")
     arrays = {name: (dtype.name, shape) for name, (dtype, shape) in contents.tensors.items()}
     params = settings.get("params", {})  # type: ignore[union-attr]
     where, kind = os.fspath(path), state["kind"]  # type: ignore[index]
-    return Summary(where, contents.size, kind, document["format"], document["onkel"], params, about, arrays)  # type: ignore[arg-type]
+    return Summary(where, contents.size, kind, document["format"], document["onkel_version"], params, about, arrays)  # type: ignore[arg-type]
 
 
 def _bytes(n: int) -> str:
@@ -181,14 +195,11 @@ def _bytes(n: int) -> str:
 def _listed(value: Any, n: Any) -> str:
     """A value as text; of a list of n things, of which the first are shown, their number as well."""
     if not isinstance(value, list):
-        return str(value)
+        return str(value).replace("\n", "\n" + " " * COLUMN)
     number = "" if n is None else f"{n}: "
     return number + ", ".join(map(str, value)) + (", …" if n is not None and n != len(value) else "")
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n" + " " * COLUMN)
-
-
-def _n_values(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape, dtype=np.float64))
+def _printable(line: str) -> str:
+    """A line without what a terminal would obey, such as colours and line breaks."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line)

@@ -5,7 +5,6 @@ names; NAME is the name of the array:
 
     text      str or bytes of fixed length     NAME, code points (uint32) or bytes (uint8), one axis more
     time      dates and durations              NAME, int64
-    record    a structured dtype               NAME#FIELD, one array for each field
     strings   objects that are all strings     NAME#bytes (UTF-8), NAME#offsets
     values    objects: str, int, float, bool,  NAME#bytes (JSON), NAME#offsets
               None
@@ -35,7 +34,6 @@ __all__ = ["decoded", "encoded", "with_lists", "without_lists"]
 PLAIN = "biuf"
 LONGEST_CODE_POINT = 0x10FFFF
 TIME = re.compile(r"[mM]8(\[\d{0,9}[A-Za-zμ]{1,2}\])?")
-FIELD = re.compile(r"[biuf][1248]")
 LIST, PREFIX = "$array", "settings#"
 LONG = 64  # numbers of a list that is written as an array
 
@@ -63,9 +61,6 @@ def encoded(arrays: Mapping[str, NDArray]) -> tuple[Arrays, dict[str, Encoding]]
 
 def _encoded(name: str, array: NDArray) -> tuple[Encoding | None, Arrays]:
     kind = array.dtype.kind
-    if array.dtype.names is not None:
-        fields = [[field, array.dtype[field].str[1:]] for field in array.dtype.names]
-        return {"as": "record", "fields": fields}, {f"{name}#{field}": array[field] for field in array.dtype.names}
     if kind in PLAIN and array.dtype.itemsize <= 8:
         return None, {name: array}
     if kind in "US":
@@ -159,33 +154,11 @@ Take = Callable[[str], NDArray]
 Check = Callable[[bool, str, str], None]
 
 
-def _record(name: str, encoding: Encoding, take: Take, check: Check) -> NDArray:
-    fields = encoding.get("fields")
-    right = isinstance(fields, list) and len(fields) > 0 and all(map(_is_field, fields))
-    check(right, name, "fields must be pairs of a name and a dtype")
-    assert isinstance(fields, list)
-    names = [field for field, _ in fields]
-    check(len(set(names)) == len(names), name, "the names of fields must differ")
-    parts = [take(f"{name}#{field}") for field in names]
-    for part, (field, dtype) in zip(parts, fields, strict=True):
-        check(part.dtype == np.dtype(dtype), name, f"the field {field!r} must be of {dtype}; got {part.dtype}")
-        check(part.shape == parts[0].shape, name, "all fields must have one shape")
-    record = np.empty(parts[0].shape, dtype=[(field, np.dtype(dtype)) for field, dtype in fields])
-    for part, field in zip(parts, names, strict=True):
-        record[field] = part
-    return record
-
-
-def _is_field(field: Any) -> bool:
-    is_pair = isinstance(field, list) and len(field) == 2 and all(isinstance(part, str) for part in field)
-    return is_pair and bool(field[0]) and FIELD.fullmatch(field[1]) is not None and field[1] not in ("f1", "b2")
-
-
 def _text(name: str, encoding: Encoding, take: Take, check: Check) -> NDArray:
     units, kind = take(name), encoding.get("kind")
     unit = {"U": np.uint32, "S": np.uint8}.get(kind if isinstance(kind, str) else "")
     check(unit is not None and units.dtype == unit, name, "text must be uint32 (str) or uint8 (bytes)")
-    check(units.ndim > 0 and units.shape[-1] > 0, name, "text must have an axis for its characters")
+    check(units.ndim > 0 and 0 < units.shape[-1] < 2**20, name, "text must have an axis for its characters")
     check(kind == "S" or not units.size or units.max() <= LONGEST_CODE_POINT, name, "characters must be code points")
     width = units.shape[-1]
     return np.ascontiguousarray(units).reshape(-1).view(f"{kind}{width}").reshape(units.shape[:-1])
@@ -233,6 +206,7 @@ def _objects(name: str, encoding: Encoding, read: Callable[[bytes], Any], take: 
     check(rising, name, "offsets must rise from 0 to the number of bytes")
     whole = isinstance(shape, list) and len(shape) <= 32 and all(type(n) is int and 0 <= n < 2**62 for n in shape)
     check(whole and math.prod(shape or []) == len(offsets) - 1, name, "there must be an object for each place")
+    check(math.prod(n for n in shape or [] if n) < 2**40, name, "its shape is too large")
     assert isinstance(shape, list)
     raw, places = text.tobytes(), offsets.tolist()
     found = np.empty(len(places) - 1, dtype=object)
@@ -241,4 +215,4 @@ def _objects(name: str, encoding: Encoding, read: Callable[[bytes], Any], take: 
     return found.reshape(shape)
 
 
-DECODERS = {"record": _record, "text": _text, "time": _time, "strings": _strings, "values": _values}
+DECODERS = {"text": _text, "time": _time, "strings": _strings, "values": _values}

@@ -110,9 +110,10 @@ def _state(learner: BudgetedLearner) -> State:
         "first_margin": float(learner.first_margin),
         "window": learner.ledger.size,
         "ledger_total": len(learner.ledger),
+        "record": dict(zip(RECORD.names or (), learner.record[0].tolist(), strict=True)),
     }
     arrays = {name: np.array(getattr(learner, name)[..., :size], order="C") for name in PER_SLOT}
-    arrays |= {name: getattr(learner, name).copy() for name in (*PER_OUTPUT, "record")}
+    arrays |= {name: getattr(learner, name).copy() for name in PER_OUTPUT}
     arrays |= learner.ledger.arrays("ledger/")
     if learner.keeps_K_slots and learner.K_slots is not None:
         arrays["K_slots"] = np.array(learner.K_slots[:size, :size], order="C")
@@ -209,8 +210,11 @@ def _restored(kind: type[L], state: State, rule: Rule, policy: Policy) -> L:
 
 def _record(state: State) -> NDArray[np.void]:
     """The numbers of the learner: counts must be ≥ 0, factors positive, and all finite."""
-    record = np.array(state.array("record", RECORD, (1,)))
-    numbers = dict(zip(RECORD.names or (), record[0].tolist(), strict=True))
+    numbers = _dict(state, "record", set(RECORD.names or ()))
+    for name, value in numbers.items():
+        wanted = float if RECORD[name].kind == "f" else int
+        state.check(type(value) is wanted, f"{name!r} of the record must be of type {wanted.__name__}")
+        state.check(RECORD[name].kind != "u" or 0 <= value < 2**64, f"{name!r} of the record must have 64 bits")
     for name in ("scale", "spread", "shrink"):
         state.check(0 < numbers[name] < np.inf, f"{name!r} of the record must be positive; got {numbers[name]}")
     for name in ("Q", "M"):
@@ -218,7 +222,7 @@ def _record(state: State) -> NDArray[np.void]:
     for name in ("size", "head", "n_seen", "n_mistakes", "n_updates", "next_row_id"):
         state.check(0 <= numbers[name] <= LARGEST_COUNT, f"{name!r} of the record must be >= 0; got {numbers[name]}")
     state.check(numbers["head"] <= max(0, numbers["size"] - 1), "'head' of the record must be a slot in use")
-    return record
+    return np.array([tuple(numbers[name] for name in RECORD.names or ())], dtype=RECORD)
 
 
 # ---------------------------------------------------------------- pickles

@@ -235,7 +235,7 @@ class Support:
         settings = {"growing": [isinstance(block, GrowingRows) for block in self.blocks]}
         state = State("learner/support", 1, settings, arrays)
         for i, block in enumerate(self.blocks):
-            state = state.with_part(f"block {i}", rows_state(block))
+            state = state.with_part(f"block-{i}", rows_state(block))
         return state
 
     @classmethod
@@ -250,7 +250,7 @@ class Support:
         growing = state.settings.get("growing")
         if not isinstance(growing, tuple) or not all(isinstance(grows, bool) for grows in growing):
             raise InputError(f"the state of kind {state.kind!r}: 'growing' must be True or False for each block.")
-        blocks = [kernel_rows(state, f"block {i}", kernel) for i in range(len(growing))]
+        blocks = [kernel_rows(state, f"block-{i}", kernel) for i in range(len(growing))]
         state.check(sum(map(len, blocks)) == len(coef), f"there must be a row for each of {len(coef)} vectors")
         state.check(are_alike(blocks), "all blocks must be rows of one kind, dtype and number of features")
         support.blocks = [grown(state, b) if grows else b for b, grows in zip(blocks, growing, strict=True)]

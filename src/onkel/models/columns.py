@@ -108,7 +108,7 @@ class Columns(Frozen):
         records it.
     """
 
-    KIND: ClassVar[str] = "model/columns"
+    KIND: ClassVar[str] = "columns/plain"
     VERSION: ClassVar[int] = 1
 
     n_features: int | None

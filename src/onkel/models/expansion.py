@@ -36,7 +36,7 @@ class Expansion(SupportModel):
     Cost: m kernel values per row.
     """
 
-    KIND: ClassVar[str] = "model/expansion"
+    KIND: ClassVar[str] = "scorer/expansion"
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
@@ -122,7 +122,7 @@ class ReducedExpansion(Expansion):
     Cost: m kernel values per row.
     """
 
-    KIND: ClassVar[str] = "model/reduced"
+    KIND: ClassVar[str] = "scorer/reduced"
 
     rkhs_error: NDArray[np.float64]
 

@@ -57,7 +57,7 @@ class KernelTokens(Frozen):
     transitions : scores of neighbouring labels.
     """
 
-    KIND: ClassVar[str] = "model/kernel-tokens"
+    KIND: ClassVar[str] = "scorer/kernel-tokens"
     VERSION: ClassVar[int] = 1
 
     expansion: Expansion
@@ -88,7 +88,7 @@ class KernelTokens(Frozen):
     def from_state(cls, state: State) -> Self:
         """The scorer that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        expansion, transitions = from_state(state.part("expansion"), "model/"), Transitions.of_arrays(state)
+        expansion, transitions = from_state(state.part("expansion"), "scorer/"), Transitions.of_arrays(state)
         if not isinstance(expansion, Expansion) or expansion.n_outputs != transitions.first.shape[1]:
             raise InputError(f"the state of kind {cls.KIND!r}: an expansion must have an output for each label.")
         state.check(transitions.first.dtype == np.float64, "'transitions' must be of float64, as the expansion is")
@@ -113,7 +113,7 @@ class KernelRun(Frozen):
     ties.
     """
 
-    KIND: ClassVar[str] = "model/kernel-run"
+    KIND: ClassVar[str] = "scorer/kernel-run"
     VERSION: ClassVar[int] = 1
 
     expansion: Expansion

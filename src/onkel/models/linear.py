@@ -39,7 +39,7 @@ class LinearModel(Frozen):
     Cost: outputs × non-zeros multiply-adds per row.
     """
 
-    KIND: ClassVar[str] = "model/linear"
+    KIND: ClassVar[str] = "scorer/linear"
     VERSION: ClassVar[int] = 1
 
     coef: NDArray[np.float64]

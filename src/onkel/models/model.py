@@ -292,7 +292,7 @@ class ScoreModel(Frozen):
     def from_state(cls, state: State) -> Self:
         """The model that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        scorer, decision = from_state(state.part("scorer"), "model/"), from_state(state.part("decision"), "decision/")
+        scorer, decision = from_state(state.part("scorer"), "scorer/"), from_state(state.part("decision"), "decision/")
         if not isinstance(scorer, Scorer) or not isinstance(decision, Decision):
             raise InputError(
                 f"the state of kind {cls.KIND!r} must have a scorer and a decision; got {type(scorer).__name__} and "

@@ -39,7 +39,7 @@ class OneVsOne(SupportModel):
     Cost: m kernel values per row, each of them used with k − 1 coefficients.
     """
 
-    KIND: ClassVar[str] = "model/one-vs-one"
+    KIND: ClassVar[str] = "scorer/one-vs-one"
 
     counts: NDArray[np.int64]
     coef: NDArray[np.float64]

@@ -43,7 +43,7 @@ class ItemVote(Expansion):
     Cost: one kernel value per item and support vector, and one addition per item and term.
     """
 
-    KIND: ClassVar[str] = "model/item-vote"
+    KIND: ClassVar[str] = "scorer/item-vote"
 
     place: NDArray[np.int64]
     step: NDArray[np.float64]

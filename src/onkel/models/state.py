@@ -3,7 +3,7 @@
 A `State` is the one form in which models, learners and estimators are copied, compared, pickled and written. It holds
 no code and nothing private:
 
-    State("model/linear", 1, {}, {"coef": …, "intercept": …})
+    State("scorer/linear", 1, {}, {"coef": …, "intercept": …})
 
 Every class with a state has ``state()`` and a class method ``from_state(state)``, which are inverse to each other to
 the bit. `from_state` of this module finds the class by the kind of the state, in the table `onkel.registry.KINDS`.
@@ -57,7 +57,7 @@ class State:
 
     Parameters
     ----------
-    kind : what the state belongs to, such as "model/expansion".
+    kind : what the state belongs to, such as "scorer/expansion".
     version : ≥ 1, the version of the format of this kind.
     settings : names and values: None, True, False, numbers, strings, kernels, and lists and dicts of these. NumPy's
         numbers become Python's, lists become tuples and dicts read-only mappings. A name does not start with "$".
@@ -72,7 +72,7 @@ class State:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str):
-            raise KindError(f'State: kind must be a string such as "model/expansion"; got {self.kind!r}.')
+            raise KindError(f'State: kind must be a string such as "scorer/expansion"; got {self.kind!r}.')
         object.__setattr__(self, "version", check_integer(self.version, "version", "State", at_least=1))
         if not isinstance(self.settings, Mapping) or not isinstance(self.arrays, Mapping):
             raise KindError("State: settings and arrays must be mappings from names to values.")

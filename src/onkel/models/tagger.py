@@ -331,7 +331,7 @@ class Tagger(Frozen):
     def from_state(cls, state: State) -> Self:
         """The model that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        scorer: Any = from_state(state.part("scorer"), "model/")
+        scorer: Any = from_state(state.part("scorer"), "scorer/")
         state.check(isinstance(scorer, SCORERS), f"'scorer' must be scores of tokens; got a {type(scorer).__name__}")
         labels: Any = state.settings.get("labels")
         check_labels(labels, scorer.n_labels, cls.KIND)

@@ -128,7 +128,7 @@ class LinearTokens(Frozen):
     observed : for features of pairs of labels, tables (L + 1, width(L)) as rows of places; None: there are none.
     """
 
-    KIND: ClassVar[str] = "model/linear-tokens"
+    KIND: ClassVar[str] = "scorer/linear-tokens"
     VERSION: ClassVar[int] = 1
 
     index: FeatureIndex

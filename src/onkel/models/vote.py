@@ -44,7 +44,7 @@ class Vote(SupportModel):
     Source: Freund and Schapire 1999, Large margin classification using the perceptron algorithm.
     """
 
-    KIND: ClassVar[str] = "model/vote"
+    KIND: ClassVar[str] = "scorer/vote"
 
     place: NDArray[np.int64]
     output: NDArray[np.int64]

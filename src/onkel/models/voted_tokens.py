@@ -66,7 +66,7 @@ class VotedTokens(Frozen):
     Cost: all updates up to the last voter are made again, once for each call, and each voter labels each sentence.
     """
 
-    KIND: ClassVar[str] = "model/voted-tokens"
+    KIND: ClassVar[str] = "scorer/voted-tokens"
     VERSION: ClassVar[int] = 1
 
     run: Run
@@ -99,7 +99,7 @@ class VotedTokens(Frozen):
     def from_state(cls, state: State) -> Self:
         """The scorer that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        run = from_state(state.part("run"), "model/")
+        run = from_state(state.part("run"), "scorer/")
         if not (isinstance(run, Frozen) and hasattr(run, "n_updates")):
             got = type(run).__name__
             raise InputError(f"the state of kind {cls.KIND!r}: 'run' must be the guesses of a run; got a {got}.")
@@ -129,7 +129,7 @@ class LinearRun(Frozen):
     n_pairs : the number of features of pairs of labels; None (default): there are none.
     """
 
-    KIND: ClassVar[str] = "model/linear-run"
+    KIND: ClassVar[str] = "scorer/linear-run"
     VERSION: ClassVar[int] = 1
 
     index: FeatureIndex
