@@ -25,7 +25,7 @@ from onkel.models.state import Setting, State
 from onkel.models.tag_tables import COUNTS, TagTables, new_counts
 from onkel.models.tag_updates import joined, places, renumbered, updates_arrays
 from onkel.models.token_scorer import LinearTokens, Transitions, sparse_weights
-from onkel.models.viterbi import Lattice, width
+from onkel.models.viterbi import Lattice
 from onkel.models.voted_tokens import LinearRun
 
 __all__ = ["StructuredLearner"]
@@ -224,7 +224,7 @@ class StructuredLearner:
     # ---------------------------------------------------------------- state
 
     def state(self) -> State:
-        """Everything the learner knows, as named values and arrays."""
+        """Everything the learner knows, as named values and arrays; rows have L values, without padding."""
         settings: dict[str, Setting] = {"n_labels": self.n_labels, "order": self.order, "margin": self.margin}
         settings |= {"exact": self.dtype == np.float32, "observed": self.tables.observed is not None}
         settings |= {name: self.counts[name][0].item() for name in COUNTS.names or ()}
@@ -233,8 +233,8 @@ class StructuredLearner:
         arrays["rows"] = self.tables.rows[: self.n_features].copy()
         sizes = {"features": self.n_rows, "observed": self.n_bigrams}
         for name, table in self.tables.named().items():
-            rows = table.rows(slice(sizes.get(name)))
-            arrays |= {f"{name}/w": rows.w, f"{name}/moment": rows.moment}
+            used = np.s_[: sizes.get(name), ..., : self.n_labels]
+            arrays |= {f"{name}/w": table.w[used].copy(), f"{name}/moment": table.moment[used].copy()}
         if self.log is not None:
             arrays |= updates_arrays(joined(self.log.parts()), "log/")
         return State(self.KIND, self.VERSION, settings, arrays)
@@ -245,15 +245,15 @@ class StructuredLearner:
         state.expect(cls.KIND, cls.VERSION)
         exact, observed = state.setting("exact", bool), state.setting("observed", bool)
         L, dtype = state.count("n_labels", at_least=1), np.float32 if exact else np.float64
-        state.array("transitions/w", dtype, (L + 1, width(L)))  # there are so many labels, for which memory is taken
-        features = state.array("features/w", dtype, (None, width(L)))
-        pairs = len(state.array("observed/w", dtype, (None, L + 1, width(L)))) if observed else 0
+        state.array("transitions/w", dtype, (L + 1, L))  # there are so many labels, for which memory is taken
+        features = state.array("features/w", dtype, (None, L))
+        pairs = len(state.array("observed/w", dtype, (None, L + 1, L))) if observed else 0
         rows = state.indices("rows", len(features), dtype=np.int32)
         once = len(features) > 0 and np.array_equal(np.sort(rows[rows != 0]), np.arange(1, len(features)))
         state.check(once, "'rows' must hold each row of 'features/w' but 0 once")
         order, margin = state.count("order", 1, 2), state.setting("margin", float, at_least=0)
         if order == 2:
-            state.array("second/w", dtype, (L + 1, L + 1, width(L)))
+            state.array("second/w", dtype, (L + 1, L + 1, L))
         log = state.setting("log", bool)
         learner = cls(L, order=order, margin=margin, exact=exact, observed=observed, log=log)
         learner.add_features(len(rows), pairs)
@@ -261,9 +261,8 @@ class StructuredLearner:
         for name, table in learner.tables.named().items():
             size = {"features": len(features), "observed": pairs}.get(name, len(table.w))
             for part, place in (("w", table.w), ("moment", table.moment)):
-                given = state.array(f"{name}/{part}", place.dtype, (size, *place.shape[1:]))
-                state.check(not given[..., L:].any(), f"'{name}/{part}' must be 0 behind the {L} labels")
-                place[:size] = given
+                shape = (size, *place.shape[1:-1], L)
+                place[:size, ..., :L] = state.array(f"{name}/{part}", place.dtype, shape)
         for name in COUNTS.names or ():
             number = state.setting(name, float, at_least=-np.inf) if name.endswith("_sq") else state.count(name)
             learner.counts[name] = number

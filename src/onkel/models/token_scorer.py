@@ -85,6 +85,11 @@ class SparseWeights(NamedTuple):
         indptr[rows + 1] = np.diff(self.indptr)
         return self._replace(indptr=np.cumsum(indptr))
 
+    def with_stride(self, old: int, new: int) -> SparseWeights:
+        """The same weights, with places i · new + j for i · old + j, where j < old and j < new."""
+        i, j = np.divmod(self.places, old)
+        return self._replace(places=i * new + j)
+
     def add_to(self, E: Floats, indptr: NDArray[np.int64], ids: NDArray[np.int32], values: Any) -> None:
         """E[t] += the rows of the ids of token t, times their values."""
         _native.add_sparse_rows(self.indptr, self.places, self.values, indptr, ids, values, E, thread_count())
@@ -159,10 +164,10 @@ class LinearTokens(Frozen):
         return Lattice(L, f.starts, E, local, second)
 
     def state(self) -> State:
-        """Features, weights and transitions, as a `State`."""
+        """Features, weights and transitions, as a `State`; tables of pairs are (L + 1, L), without padding."""
         arrays = self.weights.arrays("weights") | self.transitions.arrays()
         if self.observed is not None:
-            arrays |= self.observed.arrays("observed")
+            arrays |= self.observed.with_stride(width(self.n_labels), self.n_labels).arrays("observed")
         return State(self.KIND, self.VERSION, {}, arrays).with_part("index", index_state(self.index))
 
     @classmethod
@@ -175,6 +180,8 @@ class LinearTokens(Frozen):
         weights = SparseWeights.of_arrays(state, "weights", index.n_features, L)
         observed = None
         if "observed_indptr" in state.arrays:
-            observed = SparseWeights.of_arrays(state, "observed", index.n_bigrams, (L + 1) * width(L))
+            observed = SparseWeights.of_arrays(state, "observed", index.n_bigrams, (L + 1) * L)
             state.check(observed.values.dtype == weights.values.dtype, "all weights must be of one dtype")
+            state.check((L + 1) * width(L) <= 2**31, f"a table of pairs must have at most 2**31 places; got {L} labels")
+            observed = observed.with_stride(L, width(L))
         return cls(index, weights, transitions, observed)
