@@ -10,7 +10,7 @@ import json
 import math
 import struct
 from concurrent.futures import ThreadPoolExecutor
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 
 import numpy as np
 import pytest
@@ -368,3 +368,15 @@ def test_a_config_with_anything_in_one_place_gives_a_kernel_that_reads_back_or_a
 def test_numbers_and_lists_that_are_too_large_are_refused_at_once(config):
     with pytest.raises(OnkelError):
         from_config(config)
+
+
+def test_a_function_that_is_defined_again_takes_the_place_of_its_first_definition():
+    first, second, other = (FunctionType((lambda A, B: A @ B.T).__code__, {}) for _ in range(3))
+    for function in (first, second):
+        function.__module__, function.__qualname__ = "__main__", "of_a_notebook"
+    other.__module__, other.__qualname__ = "__main__", "another"
+    onkel.kernels.register("tests.of_a_notebook", first)
+    onkel.kernels.register("tests.of_a_notebook", second)
+    assert onkel.kernels.from_config(Custom(second).config()).fn is second
+    with pytest.raises(ParameterError, match="must stand for one function"):
+        onkel.kernels.register("tests.of_a_notebook", other)

@@ -142,13 +142,17 @@ def refuse_too_large(n: int, solver: str, who: str) -> None:
     free, needed = available_memory.available_bytes(), MATRICES[solver] * 8 * n * n
     if free is not None and needed > USABLE * free:
         raise ParameterError(
-            f"{who}: an exact solution ({solver!r}) of {n} rows needs {_size(needed)} for {MATRICES[solver]} matrix of "
+            f"{who}: an exact solution ({solver!r}) of {n} rows needs {_size(needed)} for {_matrices(solver)} of "
             f"{n} × {n}; {_size(free)} are available. Use KernelRidge(solver='nystrom', n_centers=1000), or fewer rows."
         )
 
 
 def _shown(value: Any) -> str:
     return repr(value) if np.ndim(value) == 0 else f"an array of shape {np.shape(value)}"
+
+
+def _matrices(solver: str) -> str:
+    return "one matrix" if MATRICES[solver] == 1 else f"{MATRICES[solver]} matrices"
 
 
 def _size(count: float) -> str:

@@ -112,10 +112,13 @@ def _with_checksum(header: bytes) -> bytes:
 @contextmanager
 def _replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A new file in the folder of `path` that takes its place once it is whole and on the disk."""
-    target = os.path.realpath(os.fspath(path))  # the file behind a link, not the link
+    target = os.path.realpath(os.fsdecode(path))  # the file behind a link, not the link
     mode = _mode_of(target)
     folder, name = os.path.split(target)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    except OSError as error:  # the folder does not exist, or nothing may be written there
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -156,7 +156,7 @@ class Summary:
             lines += f"{NAMES[key]:<{COLUMN}}{_listed(self.about[key], self.about.get(f'n_{key}'))}".split("\n")
         largest = sorted(self.arrays.items(), key=lambda item: -math.prod(item[1][1]))
         lines.append(f"{'arrays':<{COLUMN}}{len(self.arrays)}")
-        lines += [f"  {name:<38}{dtype:<9}{' × '.join(map(str, shape))}" for name, (dtype, shape) in largest[:SHOWN]]
+        lines += [f"  {name:<37} {dtype:<9}{' × '.join(map(str, shape))}" for name, (dtype, shape) in largest[:SHOWN]]
         if len(largest) > SHOWN:
             lines.append(f"  … and {len(largest) - SHOWN} smaller ones")
         return "\n".join(map(_printable, lines))

@@ -64,7 +64,8 @@ def register(name: str, fn: Function) -> Function:
     Parameters
     ----------
     name : the name, a string that is not empty. It stands for one function: to register another one under a name that
-        is taken is an error, to register the same one again is not.
+        is taken is an error. To register the same one again, or its new definition, after the cell of a notebook was
+        run again, is not.
     fn : the function. If it is registered under several names, configs use the first.
 
     >>> import numpy as np
@@ -83,7 +84,9 @@ def register(name: str, fn: Function) -> Function:
     if not callable(fn):
         raise KindError(f"register: fn must be a function; got {_shown(fn)}. Write register('name', fn).")
     taken = _functions.setdefault(name, fn)  # one step, so that two threads cannot both take the name
-    if not _same(taken, fn):
+    if _is_redefined(taken, fn):
+        _functions[name] = fn
+    elif not _same(taken, fn):
         raise ParameterError(
             f"register: the name {name!r} must stand for one function; it stands for {function_name(taken)} already, "
             f"which is not the given {function_name(fn)}. Choose another name."
@@ -94,6 +97,14 @@ def register(name: str, fn: Function) -> Function:
 def _same(one: object, other: object) -> bool:
     """Whether two functions are equal, as kernels compare them: ``scaler.transform`` is a new object at each access."""
     return one is other or bool(one == other)
+
+
+def _is_redefined(old: object, new: object) -> bool:
+    """Whether `new` was defined in the place of `old`: a cell of a notebook was run again, or a module reloaded."""
+    if old is new or not (isinstance(old, types.FunctionType) and isinstance(new, types.FunctionType)):
+        return False
+    is_local = "<" in new.__qualname__  # a lambda, or a function inside another one: many have this name
+    return not is_local and (old.__module__, old.__qualname__) == (new.__module__, new.__qualname__)
 
 
 def _write_function(fn: Any, what: str) -> str:
