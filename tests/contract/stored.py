@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -131,6 +132,15 @@ def ridge(cls: type, several: bool = False, chunks: bool = False, **params: Any)
     return Stored(estimator, X, (lambda e: e.partial_fit(X[40:], y[40:])) if chunks else None)
 
 
+def ridge_of_float32() -> Stored:
+    X = np.repeat(rings(5)[0].astype(np.float32), 2, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # alpha is below the rounding errors of the matrix
+        estimator = onkel.KernelRidge(1e-6, kernel="rbf", gamma=1.0).fit(X, np.arange(10.0))
+    assert estimator.X_fit_.dtype == np.float64
+    return Stored(estimator, X)
+
+
 # ---------------------------------------------------------------- rankers, taggers and maps
 
 
@@ -207,6 +217,7 @@ def table() -> dict[str, Callable[[], Stored]]:
         "two classes SVC": lambda: plain(onkel.SVC, classes=2),
         "ridge with its factor": lambda: ridge(onkel.KernelRidge, keep_factor=True),
         "ridge of two targets": lambda: ridge(onkel.KernelRidge, several=True, alpha=np.array([0.1, 1.0])),
+        "ridge of float32, predicting in float64": lambda: ridge_of_float32(),
         "ridge by eigenvalues": lambda: ridge(onkel.KernelRidge, solver="eigen", fit_intercept=True),
         "ridge on centres": lambda: ridge(
             onkel.KernelRidge, chunks=True, solver="nystrom", n_centers=9, random_state=0

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -156,7 +157,7 @@ def test_a_file_keeps_its_permissions_and_a_new_one_has_those_of_the_umask(machi
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     path.chmod(0o600)
-    onkel.save(machine, str(path))
+    onkel.save(machine, os.fsencode(path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -227,6 +228,13 @@ def tuples(A, B):
     return np.array([[float(len(a) * len(b)) for b in B] for a in A])
 
 
+def overflowing():
+    X, y = rings()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return onkel.Perceptron(random_state=0).fit(1e307 * X, y)
+
+
 def objects(*values):
     found = np.empty(len(values), dtype=object)
     found[:] = values
@@ -245,6 +253,11 @@ REFUSED = {
     "examples that are tuples": (
         lambda: onkel.KernelPerceptron(Custom(tuples, takes="objects")).fit(objects((1,), (1, 2)), [0, 1]),
         "strings, numbers",
+    ),
+    "weights that are infinite": (lambda: overflowing(), "such that it can be loaded: .*'V' must be finite"),
+    "a label that is no date": (
+        lambda: onkel.SVC().fit(rings()[0], np.array(["NaT", "2020"], "M8[D]")[rings()[1]]),
+        "such that it can be loaded: .*'classes'",
     ),
     "a pipeline": (lambda: make_pipeline(StandardScaler(), onkel.SVC()).fit(*rings()), r"pipeline\[-1\]"),
     "a class": (lambda: onkel.SVC, "an estimator of onkel or its model_"),
@@ -284,8 +297,10 @@ def test_a_folder_a_missing_file_and_a_pipe_are_refused(tmp_path, machine):
         onkel.load(tmp_path)
     with pytest.raises(InputError, match="path must name a file"):
         onkel.save(machine, tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"no folder/m\.onkel"):
         onkel.save(machine, tmp_path / "no folder" / "m.onkel")
+    with pytest.raises(InputError, match="names a folder"):
+        onkel.save(machine, f"{tmp_path}/new/")
     with pytest.raises(FileFormatError, match="not a file"):
         onkel.load("/dev/null")
 

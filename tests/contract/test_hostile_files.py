@@ -6,6 +6,7 @@ import copy
 import gzip
 import hashlib
 import json
+import os
 import pickle
 import tracemalloc
 
@@ -65,6 +66,9 @@ FOREIGN = {
     "deep JSON": (raw(b"[" * 5000 + b"]" * 5000), "JSON"),
     "deep JSON in the document": (raw({"__metadata__": {"onkel": "[" * 101 + "]" * 101}}), "nested"),
     "NaN in JSON": (raw(b'{"a": NaN}'), "NaN"),
+    "infinity in JSON": (raw(b'{"a": 1e999}'), "1e999"),
+    "half a character": (raw(rb'{"__metadata__": {"onkel": "\ud800"}}'), "JSON"),
+    "too many values": (raw(b'{"a": [' + b"[]," * 300_000 + b"[]]}"), "at most 250000 values"),
     "no UTF-8": (raw(b'{"\xff": 1}'), "JSON"),
     "a number of a million digits": (raw(b'{"a": ' + b"9" * 10**6 + b"}"), "JSON"),
     "no format": (raw(METADATA), "format must be a whole number"),
@@ -84,6 +88,12 @@ def test_what_is_no_file_of_onkel_is_refused(what, tmp_path):
     refused(path, message)
     with pytest.raises(FileFormatError):
         onkel.inspect(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    refused(tmp_path / "pipe", "a pipe or a device")
 
 
 @pytest.mark.parametrize("left", [0, 1, 7, 8, 9, 100, 0.3, 0.5, 0.99, -1])

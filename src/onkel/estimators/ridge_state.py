@@ -50,7 +50,8 @@ def ridge_from_state(cls: type[Ridge], state: State) -> Ridge:
     check_values(estimator)
     scorer: Expansion = part_of(state, "scorer", (Expansion.KIND,))
     columns: Columns = part_of(state, "columns", (Columns.KIND,))
-    check_rows(state, scorer.kernel, columns, rows_parts(state.part("scorer")))
+    wide = scorer.support.dtype == np.float64  # as the rows of a model of float32 columns may be
+    check_rows(state, scorer.kernel, columns, rows_parts(state.part("scorer")), np.dtype(np.float64) if wide else None)
     several = state.setting("several", bool)
     new: dict[str, Any] = {"_scorer": scorer, "_columns": columns, "kernel_": scorer.kernel, "_several": several}
     if cls.TARGETS == "labels":

@@ -21,8 +21,8 @@ import hashlib
 import math
 import mmap
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import FileFormatError, InputError, KindError
-from onkel.files.document import canonical, parse
+from onkel.files.document import MAX_VALUES, canonical, is_small, parse
 
 __all__ = ["Contents", "read", "read_header", "write"]
 
@@ -48,8 +48,8 @@ KEY, METADATA = "onkel", "__metadata__"
 NO_CHECKSUM = "0" * 64
 LENGTH = 8  # bytes of the length of the header
 ALIGNMENT = 64
-MAX_HEADER = 8 * 2**20  # parsed by Python, it takes up to thirty times as much memory
-MAX_TENSORS = 100_000
+MAX_HEADER = 8 * 2**20
+MAX_TENSORS = 20_000
 MAX_DIMENSIONS = 32
 MAX_BYTES = 2**62  # of an array, were its axes of length 0 of length 1
 
@@ -79,10 +79,10 @@ def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Map
     header = canonical({METADATA: {KEY: canonical(signed)}, **table}).encode()
     header += b" " * (-(LENGTH + len(header)) % ALIGNMENT)
     header = _with_checksum(header)
-    if len(header) > MAX_HEADER or len(table) > MAX_TENSORS:
+    if len(header) > MAX_HEADER or len(table) > MAX_TENSORS or not is_small(signed):
         raise InputError(
-            f"save: the settings must fit into {MAX_HEADER} bytes and {MAX_TENSORS} arrays; got {len(header)} bytes "
-            f"and {len(table)} arrays."
+            f"save: the settings must fit into {MAX_HEADER} bytes, {MAX_VALUES} values and {MAX_TENSORS} arrays; got "
+            f"{len(header)} bytes and {len(table)} arrays."
         )
     with _replacing(path) as file:
         file.write(len(header).to_bytes(LENGTH, "little"))
@@ -112,38 +112,39 @@ def _with_checksum(header: bytes) -> bytes:
 @contextmanager
 def _replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A new file in the folder of `path` that takes its place once it is whole and on the disk."""
-    target = os.path.realpath(os.fsdecode(path))  # the file behind a link, not the link
+    given = os.fsdecode(path)
+    target = os.path.realpath(given)  # the file behind a link, not the link
     mode = _mode_of(target)
+    if given.endswith(("/", os.sep)):
+        raise InputError(f"save: path must name a file; {given} names a folder.")
     folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
-    except OSError as error:  # the folder does not exist, or nothing may be written there
-        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), mode)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
+    except BaseException as error:
+        with suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename == temporary:  # the folder does not exist, or is not ours
+            raise type(error)(error.errno, error.strerror, given) from None
         raise
     _sync_folder(folder)
 
 
-def _mode_of(target: str) -> int:
-    """The permissions of the file that is replaced, or those of a new file."""
+def _mode_of(target: str) -> int | None:
+    """The permissions of the file that is replaced; None if there is none."""
     try:
         found = os.stat(target).st_mode
     except FileNotFoundError:
-        umask = os.umask(0)
-        os.umask(umask)
-        return 0o666 & ~umask
+        return None
     if not stat.S_ISREG(found):
         raise InputError(f"save: path must name a file; {target} is none, but a folder or a device.")
-    return stat.S_IMODE(found)
+    return stat.S_IMODE(found) & 0o777
 
 
 def _sync_folder(folder: str) -> None:
@@ -161,19 +162,27 @@ def _sync_folder(folder: str) -> None:
 
 def read_header(path: str | os.PathLike[str]) -> Contents:
     """What the header says, checked; the arrays are not read."""
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=_opened) as file:
         document, table, size, _ = _header(file, path)
     return Contents(document, {name: (entry.dtype, entry.shape) for name, entry in table.items()}, size)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """The document and the arrays of a file. The arrays are read-only views of the mapped file."""
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=_opened) as file:
         document, table, size, start = _header(file, path)
-        data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))[start:]
+        try:
+            data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))[start:]
+        except ValueError:
+            raise FileFormatError(path, "it became shorter while it was read") from None
     if hashlib.sha256(data).hexdigest() != document["data_sha256"]:
         raise FileFormatError(path, "its arrays do not have the checksum that it names: it was damaged or changed")
     return document, {name: _view(data, entry) for name, entry in table.items()}
+
+
+def _opened(path: str, flags: int) -> int:
+    """Opens a file without waiting for somebody to write to it, should it be a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 class _Tensor(NamedTuple):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any, NoReturn
 
 from onkel.errors import FileFormatError
 
-__all__ = ["canonical", "parse"]
+__all__ = ["MAX_VALUES", "canonical", "is_small", "parse"]
 
 MAX_DEPTH = 100  # lists and objects inside one another: more than any state has, fewer than Python's recursion allows
+MAX_VALUES = 250_000  # in all; each may take some hundred bytes of memory
 
 
 def canonical(value: Any) -> str:
@@ -19,7 +21,10 @@ def canonical(value: Any) -> str:
 
 
 def parse(text: bytes, path: str | os.PathLike[str]) -> Any:
-    """The value of JSON text from a file. Duplicate keys, NaN, and too deep nesting are refused."""
+    """The value of JSON text from a file.
+
+    Duplicate keys, NaN and infinities, too many values, and values that are nested too deep are refused.
+    """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -30,23 +35,29 @@ def parse(text: bytes, path: str | os.PathLike[str]) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise FileFormatError(path, f"its JSON must not have {constant}")
 
+    def finite(digits: str) -> float:
+        number = float(digits)
+        return number if math.isfinite(number) else refuse(digits[:20])
+
     try:
-        value = json.loads(text.decode(), object_pairs_hook=unique, parse_constant=refuse)
+        value = json.loads(text.decode(), object_pairs_hook=unique, parse_constant=refuse, parse_float=finite)
     except FileFormatError:
         raise
     except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, numbers of too many digits, or too deep
         raise FileFormatError(path, f"its header must be JSON: {str(error)[:200]}") from None
-    if not _is_shallow(value):
-        raise FileFormatError(path, f"its JSON must be nested at most {MAX_DEPTH} deep")
+    if not is_small(value):
+        raise FileFormatError(path, f"its JSON must have at most {MAX_VALUES} values, nested at most {MAX_DEPTH} deep")
     return value
 
 
-def _is_shallow(value: Any) -> bool:
-    level = [value]
+def is_small(value: Any) -> bool:
+    """Whether a JSON value is neither too deep nor too large."""
+    level, n_values = [value], 1
     for _ in range(MAX_DEPTH):
         level = [item for outer in level for item in _items(outer)]
-        if not level:
-            return True
+        n_values += len(level)
+        if not level or n_values > MAX_VALUES:
+            return n_values <= MAX_VALUES
     return False
 
 

@@ -64,7 +64,16 @@ def save(estimator_or_model: Any, path: str | os.PathLike[str]) -> None:
         "encodings": encodings,
         "summary": summary_of(estimator_or_model, settings, is_model=state.kind.startswith(MODEL)),
     }
+    _check_that_it_loads(state)
     container.write(path, document, arrays)
+
+
+def _check_that_it_loads(state: State) -> None:
+    """Refuses a state that `load` would refuse, before it takes the place of a file that was good."""
+    try:
+        from_state(State(state.kind, state.version, from_json(to_json(state.settings)), state.arrays))
+    except Exception as error:
+        raise InputError(f"save: what is saved must be such that it can be loaded: {_reason(error)}.") from error
 
 
 def _state_of(given: Any) -> State:
@@ -82,8 +91,8 @@ def load(path: str | os.PathLike[str], *, model: bool = False) -> Any:
 
     Loading runs no code from the file. Whatever is wrong with the file, a `FileFormatError` names the file and the
     reason. The arrays of a model are read once, to check them, but not copied: they stay in the file, which is mapped
-    into memory, so that processes that load the same file share it. Replace such a file by `save` or by renaming; do
-    not change it.
+    into memory, so that processes that load the same file share it. Replace such a file by `save` or by renaming. To
+    change it in place, or to cut it off, would change the model, or end the program.
 
     Parameters
     ----------
@@ -92,7 +101,7 @@ def load(path: str | os.PathLike[str], *, model: bool = False) -> Any:
         holds an estimator. False (default): return what was saved.
     """
     document, plain = container.read(path)
-    state = _state_in(document, tensors.decoded(plain, document.get("encodings"), path), path)
+    state = _state_in(document, plain, path)
     made = _made(state, path)
     if not model or state.kind.startswith(MODEL):
         return made
@@ -106,7 +115,7 @@ def load(path: str | os.PathLike[str], *, model: bool = False) -> Any:
         raise InputError(f"load: the {type(made).__name__} in {os.fspath(path)} has no model_: {error}") from None
 
 
-def _state_in(document: dict[str, Any], arrays: dict[str, NDArray], path: str | os.PathLike[str]) -> State:
+def _state_in(document: dict[str, Any], plain: dict[str, NDArray], path: str | os.PathLike[str]) -> State:
     """The state that a document and the arrays of its file describe."""
     state = document.get("state")
     if not isinstance(state, dict) or set(state) != {"kind", "version", "settings"}:
@@ -121,6 +130,7 @@ def _state_in(document: dict[str, Any], arrays: dict[str, NDArray], path: str | 
     if not isinstance(settings, dict):
         raise FileFormatError(path, "its settings must be a JSON object")
     try:
+        arrays = tensors.decoded(plain, document.get("encodings"), path)
         settings = tensors.with_lists(settings, arrays, path)
         return State(kind, state["version"], from_json(settings), arrays)
     except FileFormatError:
@@ -138,5 +148,9 @@ def _made(state: State, path: str | os.PathLike[str]) -> object:
 
 def _unreadable(path: str | os.PathLike[str], error: Exception) -> FileFormatError:
     """What a user is told about a file whose contents were refused: by a check, or where a check is missing."""
-    reason = str(error).rstrip(".") if isinstance(error, InputError | KindError) else f"{type(error).__name__}: {error}"
-    return FileFormatError(path, reason[:1000])
+    return FileFormatError(path, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    known = isinstance(error, InputError | KindError)
+    return (str(error).rstrip(".") if known else f"{type(error).__name__}: {error}")[:1000]
