@@ -305,7 +305,7 @@ def test_a_rule_without_a_name_has_no_state_but_can_be_copied_and_pickled():
         new("own rule").state()
 
 
-@pytest.mark.parametrize("array", ["coef", "k_ss", "margin", "record"])
+@pytest.mark.parametrize("array", ["coef", "k_ss", "margin"])
 def test_a_state_whose_arrays_do_not_fit_is_refused(array):
     learner = new("Forgetron")
     learn(learner, "Forgetron", 0, 30)
@@ -313,6 +313,18 @@ def test_a_state_whose_arrays_do_not_fit_is_refused(array):
     arrays = {**state.arrays, array: np.concatenate([state.arrays[array]] * 2, axis=-1)}
     with pytest.raises(InputError, match="must have shape"):
         BudgetedLearner.from_state(State(state.kind, state.version, state.settings, arrays))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("size", 31), ("head", -1), ("scale", 0.0), ("Q", float("nan")), ("M", 3), ("random", 2**64)]
+)
+def test_a_state_whose_numbers_cannot_be_is_refused(name, value):
+    learner = new("Forgetron")
+    learn(learner, "Forgetron", 0, 30)
+    state = learner.state()
+    settings = {**state.settings, "record": {**state.settings["record"], name: value}}
+    with pytest.raises(InputError, match=f"'{name}' of the record|must have 31 rows"):
+        BudgetedLearner.from_state(State(state.kind, state.version, settings, state.arrays))
 
 
 def test_the_scorer_is_frozen_and_gives_the_scores():
