@@ -118,8 +118,6 @@ def mutants(state: State, others: Mapping[str, State]) -> Iterator[tuple[str, St
     """All states that differ from this one in one place, and those with a part of another one."""
     settings = plain(state.settings)
     for path in places(settings):
-        if path[-2:] == ("built_with", "params"):
-            continue
         yield f"without {path}", without_setting(state, path)
         yield f"renamed {path}", without_setting(state, path, "another")
         for value in VALUES:

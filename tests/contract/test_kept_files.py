@@ -8,6 +8,7 @@ every estimator in every form, and of as many of their models as it takes to hav
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -121,10 +122,14 @@ def states(estimator: Any) -> list[State]:
 
 
 def keep(name: str, stored: Stored) -> None:
-    """Writes the file of an estimator, and what it predicts; a file that is there stays as it is."""
-    path, probes = file_of(name), from_json(as_json(stored.probes))
-    if path.exists():
-        return
+    """Writes the file of an estimator, and what it predicts, unless there is one of the same kinds and versions."""
+    path, probes, kinds = file_of(name), from_json(as_json(stored.probes)), kinds_of(stored.estimator.state())
+    for number in itertools.count(2):
+        if not path.exists():
+            break
+        if kinds_of(onkel.load(path).state()) == kinds:
+            return
+        path = file_of(f"{name} {number}")
     path.parent.mkdir(parents=True, exist_ok=True)
     onkel.save(stored.estimator, path)
     said = {"name": name, "probes": as_json(stored.probes), "predicted": predicted(stored.estimator, probes)}

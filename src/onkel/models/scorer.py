@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer
-from onkel.errors import InputError, ShapeError
+from onkel.errors import ShapeError
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.tiles import fill
@@ -156,13 +156,3 @@ def as_one_row(x: Any) -> Any:
         return x if x.ndim == 2 else x.reshape(1, -1)
     array = np.asarray(x)
     return array[None, :] if array.ndim == 1 else array
-
-
-def check_arrays(state: State, **shapes: tuple[NDArray, tuple[int, ...]]) -> None:
-    """Refuses arrays of a state that do not have the given shapes; the compiled core relies on them."""
-    for name, (array, shape) in shapes.items():
-        if array.shape != shape:
-            raise InputError(
-                f"the state of kind {state.kind!r}: {name!r} must have shape {shape}; got {array.shape}. "
-                "Use the arrays of one state together."
-            )
