@@ -24,15 +24,7 @@ from onkel.estimators.examples import attributes_of
 from onkel.estimators.fitted import ScorerCache
 from onkel.estimators.parameter_state import check_values, params_settings, read_params
 from onkel.estimators.parameters import FREE, BuiltWith
-from onkel.estimators.state_checks import (
-    check_rows,
-    count,
-    decimal,
-    kernel_columns,
-    part_of,
-    refuse,
-    rows_parts,
-)
+from onkel.estimators.state_checks import check_rows, kernel_columns, part_of, refuse, rows_parts
 from onkel.estimators.targets import Labels
 from onkel.estimators.vocabulary import Vocabulary
 from onkel.kernels import Kernel, Linear
@@ -119,15 +111,15 @@ def online_from_state(cls: type[Online], state: State) -> Online:
 
 def _read_figures(state: State, estimator: OnlineEstimator) -> dict[str, Any]:
     """The single values that a fit sets."""
-    draw, is_psd = decimal(state, "draw", at_least=0.0), state.settings.get("is_psd")
+    draw, is_psd = state.setting("draw", float, at_least=0), state.settings.get("is_psd")
     if draw >= 1 or not (is_psd is None or type(is_psd) is bool):
         raise refuse(state, "draw must be below 1 and is_psd be True, False or None", f"{draw} and {is_psd!r}")
-    new: dict[str, Any] = {"n_iter_": count(state, "n_iter"), "converged_": state.setting("converged", bool)}
+    new: dict[str, Any] = {"n_iter_": state.count("n_iter"), "converged_": state.setting("converged", bool)}
     new["_draw"] = draw
     if hasattr(estimator, "kernel"):
         new["_is_psd"] = is_psd
     if "gamma" in state.settings:
-        new["gamma_"] = decimal(state, "gamma", above=0.0)
+        new["gamma_"] = state.setting("gamma", float, above=0)
     return new
 
 

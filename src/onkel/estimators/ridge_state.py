@@ -10,16 +10,7 @@ from numpy.typing import NDArray
 from onkel._core.transaction import assign
 from onkel.estimators.examples import attributes_of
 from onkel.estimators.parameter_state import check_values, read_params
-from onkel.estimators.state_checks import (
-    check_rows,
-    check_sorted_labels,
-    count,
-    decimal,
-    one_of,
-    part_of,
-    refuse,
-    rows_parts,
-)
+from onkel.estimators.state_checks import check_rows, check_sorted_labels, part_of, refuse, rows_parts
 from onkel.kernels import Kernel
 from onkel.learners.ridge_posterior import RidgePosterior
 from onkel.learners.whitened_sums import WhitenedSums
@@ -72,12 +63,12 @@ def ridge_from_state(cls: type[Ridge], state: State) -> Ridge:
 
 def _read_figures(state: State, m: int, n_outputs: int) -> dict[str, Any]:
     """The numbers and arrays that a fit with m rows or centres sets."""
-    new: dict[str, Any] = {"solver_": one_of(state, "solver", SOLVERS)}
-    new |= {"solver_reason_": state.setting("solver_reason", str), "n_centers_": count(state, "n_centers")}
-    new |= {"jitter_": decimal(state, "jitter", at_least=0.0), "n_iter_": count(state, "n_iter")}
+    new: dict[str, Any] = {"solver_": state.choice("solver", SOLVERS)}
+    new |= {"solver_reason_": state.setting("solver_reason", str), "n_centers_": state.count("n_centers")}
+    new |= {"jitter_": state.setting("jitter", float, at_least=0), "n_iter_": state.count("n_iter")}
     new |= {f"{name}_": state.setting(name, float) for name in ("rcond", "residual")}
     if "gamma" in state.settings:
-        new["gamma_"] = decimal(state, "gamma", above=0.0)
+        new["gamma_"] = state.setting("gamma", float, above=0)
     alpha = state.array("solved_alpha", np.float64, (n_outputs,))
     if not (alpha >= 0).all():
         raise refuse(state, "alpha must be >= 0", alpha.min())

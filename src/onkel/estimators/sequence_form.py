@@ -29,7 +29,6 @@ from onkel.data.templates import Templates
 from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.errors import InputError, KindError, ParameterError
 from onkel.estimators.sequence_input import are_matrices, is_matrix
-from onkel.estimators.state_checks import count, decimal
 from onkel.learners.structured import StructuredLearner
 from onkel.learners.tag_log import Voters, draw_voters
 from onkel.models.index_state import index_from_state, index_state
@@ -213,6 +212,6 @@ class LinearForm:
     def from_state(cls, state: State) -> Self:
         """The form that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        order, margin = count(state, "order", at_least=1, below=3), decimal(state, "margin", at_least=0.0)
+        order, margin = state.count("order", 1, 2), state.setting("margin", float, at_least=0)
         exact, log = state.setting("exact", bool), state.setting("log", bool)
         return cls(index_from_state(state.part("index")), order=order, margin=margin, exact=exact, log=log)

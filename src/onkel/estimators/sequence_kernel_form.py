@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from onkel.data.string_features import checked_sequences, sentence_starts, token_matrix
 from onkel.errors import InputError, KindError
 from onkel.estimators.sequence_form import voters_of
-from onkel.estimators.state_checks import count, decimal
 from onkel.kernels import Kernel
 from onkel.kernels.named import KERNEL_NAMES, named_kernel
 from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
 from onkel.models.kernel_tokens import TokenVectors, read_vectors
 from onkel.models.markov_tokens import NO_STATE, MarkovSentences, read_markov
+from onkel.models.rows_state import MOST_FEATURES
 from onkel.models.state import Setting, State
 from onkel.models.token_scorer import TokenScorer
 from onkel.models.voted_tokens import VotedTokens
@@ -84,9 +84,9 @@ class KernelForm:
     def from_state(cls, state: State) -> Self:
         """The form that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        order, margin = count(state, "order", at_least=1, below=3), decimal(state, "margin", at_least=0.0)
+        order, margin = state.count("order", 1, 2), state.setting("margin", float, at_least=0)
         form = cls(state.kernel(), order=order, margin=margin, log=state.setting("log", bool))
-        form.n_features = count(state, "n_features", below=1 << 31)
+        form.n_features = state.count("n_features", at_most=MOST_FEATURES)
         return form
 
 

@@ -22,7 +22,7 @@ from onkel.estimators.parameter_state import check_values, params_settings, read
 from onkel.estimators.parameters import FREE, BuiltWith
 from onkel.estimators.sequence_form import LinearForm, templates_of
 from onkel.estimators.sequence_kernel_form import KernelForm
-from onkel.estimators.state_checks import check_rows, count, part_of, refuse, rows_parts
+from onkel.estimators.state_checks import check_rows, part_of, refuse, rows_parts
 from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
 from onkel.learners.structured import StructuredLearner
@@ -87,7 +87,7 @@ def from_state(cls: type[Tagging], state: State) -> Tagging:
     if not labels and learner.n_labels != 1:
         raise refuse(state, "a learner without tags must have a table for one", learner.n_labels)
     new: dict[str, Any] = {"_form": form, "_learner": learner, "_labels": labels, "_cache": None, "_lock": Lock()}
-    new |= {"n_iter_": count(state, "n_iter"), "_draw": count(state, "draw", below=2**31)}
+    new |= {"n_iter_": state.count("n_iter"), "_draw": state.count("draw", at_most=2**31 - 1)}
     new |= {"converged_": state.setting("converged", bool), "_fixed": state.setting("fixed", bool)}
     new |= {"_built_with": BuiltWith(built_with), "_certified": read_certified(state)}
     assign(estimator, **new)

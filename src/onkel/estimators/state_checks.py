@@ -6,7 +6,6 @@ checked here: a state may come from a file that somebody else wrote, and nothing
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -20,23 +19,19 @@ from onkel.kernels import Kernel
 from onkel.kernels.combine import On
 from onkel.kernels.custom import After
 from onkel.models.columns import Columns
-from onkel.models.rows_state import rows_from_state
+from onkel.models.rows_state import MOST_FEATURES, rows_from_state
 from onkel.models.state import State, from_state
 
 __all__ = [
     "check_different",
     "check_rows",
     "check_sorted_labels",
-    "count",
-    "decimal",
     "kernel_columns",
-    "one_of",
     "part_of",
     "refuse",
     "rows_parts",
 ]
 
-MOST_FEATURES = (1 << 31) - 1  # columns are numbered by int32
 PART = {"kind", "version", "settings"}
 
 
@@ -45,32 +40,7 @@ def refuse(state: State, wanted: str, got: object) -> InputError:
     return InputError(f"the state of kind {state.kind!r}: {wanted}; got {str(got)[:200]}.")
 
 
-# ---------------------------------------------------------------- settings
-
-
-def count(state: State, name: str, *, at_least: int = 0, below: int = 1 << 62) -> int:
-    """A setting that is a whole number in a range."""
-    found = state.setting(name, int)
-    if not at_least <= found < below:
-        raise refuse(state, f"{name!r} must be a whole number from {at_least} to {below - 1}", found)
-    return found
-
-
-def decimal(state: State, name: str, *, at_least: float = -math.inf, above: float = -math.inf) -> float:
-    """A setting that is a finite number of type float, at least and above the given ones."""
-    found = state.setting(name, float)
-    if not (math.isfinite(found) and found >= at_least and found > above):
-        limit = f" > {above:g}" if above > -math.inf else f" >= {at_least:g}" if at_least > -math.inf else ""
-        raise refuse(state, f"{name!r} must be a finite number{limit}", found)
-    return found
-
-
-def one_of(state: State, name: str, allowed: Collection[str]) -> str:
-    """A setting that is one of some strings."""
-    found = state.setting(name, str)
-    if found not in allowed:
-        raise refuse(state, f"{name!r} must be one of {', '.join(allowed)}", found)
-    return found
+# ---------------------------------------------------------------- parts
 
 
 def part_of(state: State, name: str, kinds: Collection[str]) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onkel._core.transaction import assign
 from onkel.estimators.examples import attributes_of
 from onkel.estimators.parameter_state import check_values, params_settings, read_params
-from onkel.estimators.state_checks import check_rows, check_sorted_labels, count, decimal, part_of, refuse, rows_parts
+from onkel.estimators.state_checks import check_rows, check_sorted_labels, part_of, refuse, rows_parts
 from onkel.models.columns import Columns
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne
@@ -80,9 +80,9 @@ def svm_from_state(cls: type[Machine], state: State) -> Machine:
 def _read_settings(state: State, scorer: Expansion | OneVsOne, columns: Columns) -> dict[str, Any]:
     """The single values that a fit sets."""
     new: dict[str, Any] = {f"_{name}": state.setting(name, bool) for name in ("sparse", "on_objects")}
-    new["fit_status_"] = count(state, "fit_status", below=2)
+    new["fit_status_"] = state.count("fit_status", at_most=1)
     if "gamma" in state.settings:
-        new["gamma_"] = decimal(state, "gamma", above=0.0)
+        new["gamma_"] = state.setting("gamma", float, above=0)
     shape: Any = state.settings.get("shape_fit")
     right = isinstance(shape, tuple) and 1 <= len(shape) <= 2 and all(type(n) is int and n > 0 for n in shape)
     if right and len(shape) == 2 and scorer.kernel.takes != "objects":

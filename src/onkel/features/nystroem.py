@@ -17,7 +17,7 @@ from onkel.checks import check_integer, check_one_of
 from onkel.errors import GramError, InputError, KindError, ValuesError, signed
 from onkel.estimators.base import set_params, undo_on_error
 from onkel.estimators.parameters import seed_of
-from onkel.estimators.state_checks import check_rows, count, refuse
+from onkel.estimators.state_checks import check_rows, refuse
 from onkel.features.map_state import from_map_state, map_state, read_kernel
 from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.features.reservoir import Reservoir
@@ -297,11 +297,11 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_rows(state, kernel, columns, [part], part.arrays["data"].dtype if "data" in part.arrays else None)
         rows = rows_from_state(part)
         row_ids, centers = fitted.array("row_ids", np.int64, (len(rows),)).copy(), _read_centers(fitted, kernel, rows)
-        made.kernel_, made.n_samples_seen_ = kernel, count(fitted, "n_samples_seen", at_least=1)
+        made.kernel_, made.n_samples_seen_ = kernel, fitted.count("n_samples_seen", 1)
         made._chosen, made._sample = _Chosen(kernel, rows, row_ids), None
         vars(made._chosen)["centers"] = centers  # as computed then: another machine may round to another order
         if "keys" in fitted.arrays:
-            size, seed = count(fitted, "size", at_least=max(1, len(rows))), count(fitted, "seed")
+            size, seed = fitted.count("size", max(1, len(rows))), fitted.count("seed", at_most=2**62)
             keys = fitted.array("keys", np.float64, (len(rows),)).copy()
             made._sample = Reservoir(size, seed, made.n_samples_seen_, rows, row_ids, keys)
         return made

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer, check_number
 from onkel.errors import ParameterError, ShapeError
 from onkel.estimators.base import undo_on_error
-from onkel.estimators.state_checks import count, refuse
+from onkel.estimators.state_checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state
 from onkel.models.state import State
 
@@ -225,7 +225,7 @@ class PolynomialMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         made, columns, fitted = from_map_state(cls, state, "map/polynomial")
         if fitted is not None:
             d = check_vectors(state, columns)
-            p, has_one = count(fitted, "degree", at_least=1, below=MAX_COLUMNS), fitted.setting("has_one", bool)
+            p, has_one = fitted.count("degree", 1, MAX_COLUMNS - 1), fitted.setting("has_one", bool)
             q = d + has_one - 1
             size = math.comb(q + p, p) if min(q, p) < 64 else MAX_COLUMNS + 1  # which is too large to be computed
             if size > MAX_COLUMNS:

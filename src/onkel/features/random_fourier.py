@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer
 from onkel.errors import ParameterError, ValuesError
 from onkel.estimators.base import set_params, undo_on_error
-from onkel.estimators.state_checks import decimal, refuse
+from onkel.estimators.state_checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state, read_kernel
 from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.kernels import RBF, Kernel, Laplacian, Matern, RationalQuadratic, prepare
@@ -198,7 +198,10 @@ class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         made, columns, fitted = from_map_state(cls, state, "map/random-fourier")
         if fitted is not None:
             d = check_vectors(state, columns)
-            made.kernel_, made.factor_ = read_kernel(state, fitted, columns), decimal(fitted, "factor", at_least=0.0)
+            made.kernel_, made.factor_ = (
+                read_kernel(state, fitted, columns),
+                fitted.setting("factor", float, at_least=0),
+            )
             made.frequencies_ = fitted.array("frequencies", np.float64, (d, None)).copy()
             if made.kernel_.takes != "vectors" or made.frequencies_.shape[1] == 0:
                 raise refuse(state, "there must be a frequency, and a kernel on vectors", made.kernel_)

@@ -20,7 +20,7 @@ from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import Csr, VectorRows
 from onkel.models.state import LARGEST_COUNT, State
 
-__all__ = ["kernel_rows", "rows_from_state", "rows_state"]
+__all__ = ["MOST_FEATURES", "kernel_rows", "rows_from_state", "rows_state"]
 
 MOST_FEATURES = 2**31 - 1  # of CSR rows, whose indices are int32
 GRAM = ("block", "columns", "diagonal")
