@@ -4,18 +4,23 @@
 // taken again before a waiting thread has woken up, so that a reader could wait as long as learning goes on. It is
 // written in C++ because entering and leaving must not be interrupted half-way: a signal is handled between two Python
 // instructions, and so before or after them.
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <thread>
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include "bind/arrays.h"
 
 namespace onkel { namespace bind {
 namespace {
+
+// How often this process and those that it was forked from were forked: a system call for its id would take as long as
+// everything else in `enter`.
+std::atomic<uint64_t> forks{0};
 
 class Lock {
  public:
@@ -25,7 +30,7 @@ class Lock {
     uint64_t ticket;
     {
       const std::lock_guard<std::mutex> guard(mutex_);
-      if ((depth_ > 0 || !waiting_.empty()) && process_ != getpid()) forget_other_process(me);
+      if ((depth_ > 0 || !waiting_.empty()) && forks_ != forks) forget_other_process(me);
       if (depth_ > 0 && owner_ == me) return void(++depth_);
       if (depth_ == 0 && waiting_.empty()) return take(me);
       ticket = next_++;
@@ -52,10 +57,10 @@ class Lock {
   std::deque<uint64_t> waiting_;  // the tickets of the waiting threads, the first in front
   uint64_t next_ = 0;
   std::thread::id owner_;
-  pid_t process_ = 0;
+  uint64_t forks_ = 0;  // when it was taken last
   int depth_ = 0;  // how often the owner has entered; 0: there is none
 
-  void take(std::thread::id me) { owner_ = me, process_ = getpid(), depth_ = 1; }
+  void take(std::thread::id me) { owner_ = me, forks_ = forks, depth_ = 1; }
 
   // Waits a while without the GIL; returns whether the lock was taken.
   bool wait_for_turn(uint64_t ticket, std::thread::id me) {
@@ -82,7 +87,7 @@ class Lock {
   // In a process that was forked while other threads had the lock or waited for it, these do not exist.
   void forget_other_process(std::thread::id me) {
     if (owner_ != me) depth_ = 0;
-    process_ = getpid();
+    forks_ = forks;
     waiting_.clear();
   }
 };
@@ -90,6 +95,7 @@ class Lock {
 }  // namespace
 
 void bind_lock(nb::module_& m) {
+  pthread_atfork(nullptr, nullptr, [] { ++forks; });
   nb::class_<Lock>(m, "Lock")
       .def(nb::init<>())
       .def("__enter__", &Lock::enter)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
 import threading
 import time
 
@@ -188,3 +190,35 @@ def test_the_lock_can_be_entered_again_and_left_only_by_its_owner():
     twin = pickle.loads(pickle.dumps(lock))
     with lock, twin:
         pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("own", [False, True])
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(own):
+    lock, held, done = Lock(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            held.set()
+            done.wait()
+
+    def forked():
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)  # ends a child that waits for ever
+            with lock:
+                os._exit(0)
+        return os.waitpid(child, 0)[1]
+
+    if own:  # what the forking thread has entered is still its own
+        with lock:
+            assert forked() == 0
+        return
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        assert forked() == 0
+    finally:
+        done.set()
+        thread.join()
