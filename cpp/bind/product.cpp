@@ -350,7 +350,7 @@ template <class T> bool can_replace_in_right(nb::handle object, int64_t place, i
   if (!nb::isinstance<Right<T>>(object)) return false;
   const auto& right = *nb::inst_ptr<Right<T>>(object);
   return !right.slots && d == right.job.panels.depth && place >= 0 && place <= right.job.panels.m &&
-         place < int64_t(right.panels.shape(0)) * onkel::kPanel<T>;
+         place < int64_t(right.panels.shape(0)) * onkel::kPanel<T> && right.range.has(right.norms);
 }
 template <class T> void replace_in_right(nb::handle object, int64_t place, const T* x, int64_t d) {
   auto& right = *nb::inst_ptr<Right<T>>(object);

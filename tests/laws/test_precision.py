@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -342,3 +343,19 @@ def test_one_row_that_float32_cannot_hold_is_refused(value):
         with pytest.raises(ValuesError, match="float32"):
             call()
     assert estimator.n_rounds_ == 2
+
+
+@pytest.mark.parametrize("learn", ["learn_one", "partial_fit"])
+def test_a_row_out_of_range_leaves_no_trace_when_it_has_left_the_slots(learn):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)).astype(np.float32), rng.integers(0, 2, 60)
+    X[20] *= np.float32(1e13)  # ‖x‖² is above 2⁸⁰: products with it are computed in float64
+    model = BudgetPerceptron(gamma=0.5, budget=5, forget="oldest").partial_fit(X[:9], y[:9], classes=[0, 1])
+    y[20] = 1 - model.predict_one(X[20])  # it becomes a support vector
+    for i in range(9, 60):
+        model.learn_one(X[i], y[i]) if learn == "learn_one" else model.partial_fit(X[i : i + 1], y[i : i + 1])
+        anew = copy.deepcopy(model)  # packs its support vectors anew
+        for row in (prepare(model.kernel_, x[None]) for x in X[:9]):
+            assert (model._learner.scores(row) == anew._learner.scores(row)).all()
+        assert (20 in model.support_) >= (i == 20)
+    assert model.support_.min() > 20
