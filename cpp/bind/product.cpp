@@ -367,6 +367,14 @@ void bind_product(nb::module_& m) {
   bind_right<double>(m, "Right64");
   bind_rows<float>(m);
   bind_rows<double>(m);
+  m.def(
+      "norm_range",
+      [](In1<double> sq_norms) {
+        onkel::NormRange range;
+        for (size_t i = 0; i < sq_norms.shape(0); ++i) range.add(sq_norms.data()[i]);
+        return std::make_pair(range.least, range.most);
+      },
+      "sq_norms"_a.noconvert());
   bind_map<float>(m, [](auto... all) { onkel::current_target().map32(all...); });
   bind_map<double>(m, [](auto... all) { onkel::current_target().map64(all...); });
 }

@@ -200,7 +200,7 @@ FREE = {
     "count_nonzeros": [("X", 1)],
 }
 # Functions that no size is wrong for, and how the names begin of those that other tests give wrong sizes.
-ANY_SIZE = {"all_finite", "apply_map", "simd_targets", "simd_target", "select_simd"}
+ANY_SIZE = {"all_finite", "apply_map", "norm_range", "simd_targets", "simd_target", "select_simd"}
 ELSEWHERE = (
     *("Budget", "budget", "Lasvm", "lasvm", "Projectron", "project", "Exact", "exact", "Screen", "screen"),
     *(

@@ -107,7 +107,9 @@ def product(
     """
     n, d = len(x), x.n_features
     sparse = d >= form.sparse_from and x.is_sparse()
-    right = z.keep((form, sparse), lambda: _right(form, z, sparse))
+    right = z._kept.get((form, sparse))
+    if right is None:
+        right = z.keep((form, sparse), lambda: _right(form, z, sparse))
     if n == 1 and not sparse:  # the core computes the aux and the norm of a single dense row
         done = right.dense(x.dense(), None, A, scores, gram, below, 1, *ONE_ROW)
     else:

@@ -153,10 +153,11 @@ def learn_in_parts(
 
 
 def fill_chunk(kernel: Kernel, x: Rows, out: NDArray) -> None:
-    """out = k(x, x) of a chunk on and below the diagonal; the entries above it are unspecified.
+    """out = k(x, x) of a chunk, contiguous, on and below the diagonal; the entries above it are unspecified.
 
     On the diagonal are the bits that a learner computes for each row alone, so that chunk ≡ loop.
     """
     if len(x) > 1:
         fill_below(kernel, x, out)
-    np.fill_diagonal(out, kernel.diagonal(x))
+    assert out.flags.c_contiguous
+    out.ravel()[:: len(x) + 1] = kernel.diagonal(x)
