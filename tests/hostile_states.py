@@ -302,7 +302,7 @@ def _learn(learner: Any) -> None:
         learner.learn(rows, np.zeros((2, 1)), np.ones(2), np.arange(2))
     else:
         learn_in_parts(learner, rows, targets, np.ones(b), ids)
-        learner.learn_one(rows[:1], targets[:1], int(ids[-1]) + 1)
+        learner.learn_one(rows[:1], targets[:1])
     learner.scorer()
     if hasattr(learner, "hypothesis"):
         learner.scorer("voted").scores(rows if isinstance(rows, Rows) and not isinstance(rows, Groups) else rows.rows)

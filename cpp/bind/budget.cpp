@@ -2,10 +2,9 @@
 #include <cstddef>
 #include <limits>
 
-#include "bind/check.h"
+#include "bind/ledger.h"
 #include "bind/right.h"
 #include "learn/budget.h"
-#include "learn/ledger.h"
 #include "product/pack.h"
 
 namespace onkel { namespace bind {
@@ -60,8 +59,8 @@ template <class T> void bind_pass(nb::module_& m) {
       "budget_pass",
       [](const BudgetSettings& s, Out2<T> K, In2<T> K_chunk, std::optional<Out2<T>> K_slots, Out2<double> coef,
          Out1<double> k_ss, Out1<int64_t> row_in_slot, std::optional<In2<double>> base, Out1<double> sq_norms,
-         Out1<double> margin, Out1<double> offset, Bytes record, In2<double> y, In1<double> w, Out2<double> F,
-         Out2<double> steps) {
+         Out1<double> margin, Out1<double> offset, Bytes record, In2<double> y, In1<double> w, In1<int64_t> row_ids,
+         Out2<int64_t> entries, Out1<int64_t> n_entries, Out2<double> F) {
         const LearnerArrays arrays{coef, k_ss, sq_norms, margin, offset, record};
         const Check check{"budget_pass"};
         const int64_t b = int64_t(K.shape(0)), c = arrays.c(), cap = arrays.cap();
@@ -72,19 +71,21 @@ template <class T> void bind_pass(nb::module_& m) {
         check.shape("base", base, b, c);
         check.shape("y", y, b, c);
         check.shape("w", w, b);
+        check.shape("row_ids", row_ids, b);
+        const onkel::Ledger ledger = ledger_of(check, entries, n_entries, b * c);
         check.shape("F", F, b, c);
-        check.shape("steps", steps, b, c);
         check.that(cap >= s.budget || cap - arrays.numbers()->size >= b, "coef must have room for every row of K");
         onkel::Memory<T> memory{b, c, cap, s.budget, K.data(), K_chunk.data(), data_or_null(K_slots), coef.data(),
                                 k_ss.data(), row_in_slot.data(), data_or_null(base), sq_norms.data(), margin.data(),
-                                offset.data(), arrays.numbers()};
+                                offset.data(), arrays.numbers(), row_ids.data(), ledger};
+        std::vector<double> steps(static_cast<size_t>(c));
         const nb::gil_scoped_release released;
         onkel::budget_pass(memory, s, y.data(), w.data(), F.data(), steps.data());
       },
       "settings"_a, "K"_a.noconvert(), "K_chunk"_a.noconvert(), "K_slots"_a.noconvert().none(), "coef"_a.noconvert(),
       "k_ss"_a.noconvert(), "row_in_slot"_a.noconvert(), "base"_a.noconvert().none(), "sq_norms"_a.noconvert(),
       "margin"_a.noconvert(), "offset"_a.noconvert(), "record"_a.noconvert(), "y"_a.noconvert(), "w"_a.noconvert(),
-      "F"_a.noconvert(), "steps"_a.noconvert());
+      "row_ids"_a.noconvert(), "entries"_a.noconvert(), "n_entries"_a.noconvert(), "F"_a.noconvert());
 }
 
 // A learner with dense slots, bound to all of its arrays, that learns from one example after the other. A call holds
@@ -100,17 +101,18 @@ template <class T> struct BudgetOne {
   Out3<T> panels;
   nb::dict rows;  // the attributes of the rows in the slots: "_dense" is the part of `room` in use,
   nb::dict kept;  // and this is what they have cached
-  Out2<int64_t> ledger_room;
-  Out1<int64_t> ledger_count;
+  Out2<int64_t> entries;
+  Out1<int64_t> n_entries;
+  onkel::Ledger ledger;
   std::vector<int64_t> row_in_slot;
   std::vector<double> F, steps;
   nb::str dense;  // "_dense", made once because a call allocates nothing
 
-  // Learns from the example x (1, d) with targets y (1, c), k(x, x) = kxx and weight 1. `longer` is the part of `room`
-  // in use with one row more; None once the budget is full. False, with nothing changed, if there is no room for the
-  // example or for its entries in the ledger, or if the rows have cached something else than right-hand sides, which
-  // would have to go.
-  bool learn(In2<T> x, In2<double> y, double kxx, int64_t row_id, nb::object longer) {
+  // Learns from the example x (1, d) with targets y (1, c), k(x, x) = kxx and weight 1; its row gets the next id.
+  // `longer` is the part of `room` in use with one row more; None once the budget is full. False, with nothing changed,
+  // if there is no room for the example or for its entries in the ledger, or if the rows have cached something else than
+  // right-hand sides, which would have to go.
+  bool learn(In2<T> x, In2<double> y, double kxx, nb::object longer) {
     const Check check{"BudgetOne.learn"};
     const int64_t c = arrays.c(), cap = arrays.cap(), d = int64_t(room.shape(1));
     BudgetRecord& record = *arrays.numbers();
@@ -119,16 +121,15 @@ template <class T> struct BudgetOne {
     arrays.check_numbers(check, settings);
     check.least("rows of room", int64_t(room.shape(0)), record.size);
     const T self = T(kxx);
+    const int64_t row_id = record.next_row_id, size = record.size;
     onkel::Memory<T> memory{1, c, cap, settings.budget, K.data(), &self, data_or_null(K_slots), arrays.coef.data(),
                             arrays.k_ss.data(), row_in_slot.data(), nullptr, arrays.sq_norms.data(),
-                            arrays.margin.data(), arrays.offset.data(), &record};
+                            arrays.margin.data(), arrays.offset.data(), &record, &row_id, ledger};
     const double eta = settings.params.rate(record.n_seen + 1);
     const bool any = onkel::score_and_step(memory, settings, 0, y.data(), 1.0, eta, F.data(), steps.data());
     if (any && !can_take(check, record, longer)) return false;
 
-    const int64_t size = record.size;
     const int64_t slot = onkel::learn_example(memory, settings, 0, y.data(), 1.0, eta, F.data(), steps.data(), any);
-    if (record.next_row_id <= row_id) record.next_row_id = row_id + 1;
     if (slot < 0) return true;
     onkel::flush_columns(memory, 0);
     slot_row_ids.data()[slot] = row_id;
@@ -137,9 +138,6 @@ template <class T> struct BudgetOne {
     onkel::place_row(x.data(), d, slot, room.data(), panels.data());
     each_kept([&](nb::handle right) { replace_in_right<T>(right, slot, x.data(), d); });
     if (record.size > size && PyDict_SetItem(rows.ptr(), dense.ptr(), longer.ptr()) != 0) throw nb::python_error();
-    const onkel::Ledger ledger{reinterpret_cast<onkel::LedgerEntry*>(ledger_room.data()), ledger_count.data()};
-    for (int64_t o = 0; o < c; ++o)
-      if (steps[size_t(o)] != 0) ledger.add(record.n_seen, row_id, o, steps[size_t(o)]);
     return true;
   }
 
@@ -153,7 +151,7 @@ template <class T> struct BudgetOne {
       check.shape("longer", view, next, room.shape(1));
       check.that(view.data() == room.data(), "longer must be a part of room");
     }
-    bool can = *ledger_count.data() >= 0 && *ledger_count.data() + arrays.c() <= int64_t(ledger_room.shape(0));
+    bool can = *n_entries.data() >= 0 && *n_entries.data() + arrays.c() <= int64_t(entries.shape(0));
     each_kept([&](nb::handle value) { can &= can_replace_in_right<T>(value, next - 1, int64_t(room.shape(1))); });
     return can;
   }
@@ -165,13 +163,13 @@ template <class T> struct BudgetOne {
 
 template <class T> void bind_one(nb::module_& m, const char* name) {
   nb::class_<BudgetOne<T>>(m, name).def("learn", &BudgetOne<T>::learn, "x"_a.noconvert(), "y"_a.noconvert(), "kxx"_a,
-                                        "row_id"_a, "longer"_a.none());
+                                        "longer"_a.none());
   m.def(
       "budget_one",
       [](const BudgetSettings& s, Out2<T> K, std::optional<Out2<T>> K_slots, Out2<double> coef, Out1<double> k_ss,
          Out1<double> sq_norms, Out1<double> margin, Out1<double> offset, Bytes record, Out1<int64_t> slot_row_ids,
          Out1<int64_t> entered, Out2<T> room, Out1<double> norms, Out3<T> panels, nb::dict rows, nb::dict kept,
-         Out2<int64_t> ledger_room, Out1<int64_t> ledger_count) {
+         Out2<int64_t> entries, Out1<int64_t> n_entries) {
         const LearnerArrays arrays{coef, k_ss, sq_norms, margin, offset, record};
         const Check check{"budget_one"};
         const int64_t cap = arrays.cap(), most = int64_t(room.shape(0)), d = int64_t(room.shape(1));
@@ -183,17 +181,16 @@ template <class T> void bind_one(nb::module_& m, const char* name) {
         check.shape("norms", norms, most);
         check.shape("panels", panels, kAny, d, onkel::kPanel<T>);
         check.least("rows of panels", int64_t(panels.shape(0)) * onkel::kPanel<T>, most);
-        check.shape("ledger_room", ledger_room, kAny, sizeof(onkel::LedgerEntry) / sizeof(int64_t));
-        check.shape("ledger_count", ledger_count, 1);
+        const onkel::Ledger ledger = ledger_of(check, entries, n_entries, 0);
         return BudgetOne<T>{s, arrays, K, K_slots, slot_row_ids, entered, room, norms, panels, rows, kept,
-                            ledger_room, ledger_count, std::vector<int64_t>(size_t(cap)),
+                            entries, n_entries, ledger, std::vector<int64_t>(size_t(cap)),
                             std::vector<double>(size_t(arrays.c())), std::vector<double>(size_t(arrays.c())),
                             nb::str("_dense")};
       },
       "settings"_a, "K"_a.noconvert(), "K_slots"_a.noconvert().none(), "coef"_a.noconvert(), "k_ss"_a.noconvert(),
       "sq_norms"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "record"_a.noconvert(),
       "slot_row_ids"_a.noconvert(), "entered"_a.noconvert(), "room"_a.noconvert(), "norms"_a.noconvert(),
-      "panels"_a.noconvert(), "rows"_a, "kept"_a, "ledger_room"_a.noconvert(), "ledger_count"_a.noconvert());
+      "panels"_a.noconvert(), "rows"_a, "kept"_a, "entries"_a.noconvert(), "n_entries"_a.noconvert());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The perceptron without a budget: learn/perceptron.h in Python.
-#include "bind/check.h"
+#include "bind/ledger.h"
 #include "learn/perceptron.h"
 
 namespace onkel { namespace bind {
@@ -49,12 +49,8 @@ template <class T> void bind_passes(nb::module_& m) {
         check.shape("counts", counts, sizeof(onkel::PrimalCounts));
         check.that(reinterpret_cast<uintptr_t>(counts.data()) % alignof(onkel::PrimalCounts) == 0,
                    "counts must be aligned");
-        check.shape("n_entries", n_entries, 1);
-        check.least("n_entries", n_entries.data()[0], 0);
-        check.shape("entries", entries, kAny, sizeof(onkel::LedgerEntry) / sizeof(int64_t));
-        check.room("entries", entries, n_entries.data()[0] + n * c, 0);
+        const onkel::Ledger ledger = ledger_of(check, entries, n_entries, n * c);
         check.shape("F", F, n, c);
-        const onkel::Ledger ledger{reinterpret_cast<onkel::LedgerEntry*>(entries.data()), n_entries.data()};
         onkel::primal_pass(data.data(), data_or_null(indptr), data_or_null(indices), n, d, c, y.data(), w.data(),
                            row_ids.data(), eta, bias, V.data(), moments.data(),
                            reinterpret_cast<onkel::PrimalCounts*>(counts.data()), ledger, F.data());

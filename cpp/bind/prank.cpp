@@ -1,7 +1,7 @@
 // PRank: learn/prank.h in Python.
 #include <vector>
 
-#include "bind/check.h"
+#include "bind/ledger.h"
 #include "learn/prank.h"
 
 namespace onkel { namespace bind {
@@ -43,12 +43,8 @@ template <class T> void bind_passes(nb::module_& m) {
         check.shape("counts", counts, sizeof(onkel::PRankCounts));
         check.that(reinterpret_cast<uintptr_t>(counts.data()) % alignof(onkel::PRankCounts) == 0,
                    "counts must be aligned");
-        check.shape("n_entries", n_entries, 1);
-        check.least("n_entries", n_entries.data()[0], 0);
-        check.shape("entries", entries, kAny, sizeof(onkel::LedgerEntry) / sizeof(int64_t));
-        check.room("entries", entries, n_entries.data()[0] + n * r, 0);
+        const onkel::Ledger ledger = ledger_of(check, entries, n_entries, n * r);
         check.shape("F", F, n, r);
-        const onkel::Ledger ledger{reinterpret_cast<onkel::LedgerEntry*>(entries.data()), n_entries.data()};
         std::vector<double> tau(y.shape(1));
         onkel::prank_primal_pass(data.data(), data_or_null(indptr), data_or_null(indices), n, d, r, y.data(),
                                  row_ids.data(), w.data(), b.data(),

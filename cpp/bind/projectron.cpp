@@ -1,6 +1,5 @@
 // The Projectron and the screening of single examples: learn/projectron.h and learn/screen.h in Python.
-#include "bind/check.h"
-#include "learn/ledger.h"
+#include "bind/ledger.h"
 #include "learn/projectron.h"
 #include "learn/screen.h"
 
@@ -36,22 +35,23 @@ template <class T> struct Screen {
   ProjectronRecord* record;
   Out2<int64_t> entries;
   Out1<int64_t> n_entries;
+  onkel::Ledger ledger;
 
   onkel::Screen now() const {
     return {p, size, int64_t(beta.shape(0)), int64_t(beta.shape(1)), L_inv.data(), norm, beta.data(),
             data_or_null(deferred), record};
   }
 
-  int by_projection(double kxx, const In2<double>& y, int64_t row_id) const {
+  int by_projection(double kxx, const In2<double>& y) const {
     const Check check{"Screen.by_projection"};
-    return decided(check, y, row_id, [&] {
+    return decided(check, y, [&] {
       return onkel::screen_by_projection(now(), K.data(), kxx, y.data(), F.data(), steps.data());
     });
   }
-  int by_coefficients(double kxx, const In2<double>& y, int64_t row_id) const {
+  int by_coefficients(double kxx, const In2<double>& y) const {
     const Check check{"Screen.by_coefficients"};
     check.that(bool(deferred), "deferred must be given");
-    return decided(check, y, row_id, [&] {
+    return decided(check, y, [&] {
       return onkel::screen_by_coefficients(now(), K.data(), kxx, y.data(), F.data(), steps.data());
     });
   }
@@ -66,24 +66,23 @@ template <class T> struct Screen {
 
  private:
   template <class Decide>
-  int decided(const Check& check, const In2<double>& y, int64_t row_id, Decide decide) const {
+  int decided(const Check& check, const In2<double>& y, Decide decide) const {
     check.shape("y", y, 1, beta.shape(0));
     check.that(record->size == size, "the number of support vectors must not have changed");
     if (deferred && *n_entries.data() >= int64_t(entries.shape(0))) return int(Outcome::kLedgerFull);
     const Outcome outcome = decide();
     if (outcome == Outcome::kUndecided) return int(outcome);
+    const int64_t row_id = record->next_row_id;
     record->count_example(row_id);
-    if (outcome == Outcome::kDeferred)
-      onkel::Ledger{reinterpret_cast<onkel::LedgerEntry*>(entries.data()), n_entries.data()}.add(
-          record->n_seen, row_id, 0, *steps.data());
+    if (outcome == Outcome::kDeferred) ledger.add(record->n_seen, row_id, 0, *steps.data());
     return int(outcome);
   }
 };
 
 template <class T> void bind_screen(nb::module_& m, const char* name) {
   nb::class_<Screen<T>>(m, name)
-      .def("by_projection", &Screen<T>::by_projection, "kxx"_a, "y"_a.noconvert(), "row_id"_a)
-      .def("by_coefficients", &Screen<T>::by_coefficients, "kxx"_a, "y"_a.noconvert(), "row_id"_a)
+      .def("by_projection", &Screen<T>::by_projection, "kxx"_a, "y"_a.noconvert())
+      .def("by_coefficients", &Screen<T>::by_coefficients, "kxx"_a, "y"_a.noconvert())
       .def("score", &Screen<T>::score, "K"_a.noconvert(), "kxx"_a);  // by the coefficients; NaN if the sign is uncertain
   m.def(
       "screen",
@@ -99,11 +98,9 @@ template <class T> void bind_screen(nb::module_& m, const char* name) {
         check.that(!deferred || c == 1, "deferred must be None for several outputs");
         check.shape("F", F, 1, c);
         check.shape("steps", steps, 1, c);
-        check.shape("entries", entries, kAny, sizeof(onkel::LedgerEntry) / sizeof(int64_t));
-        check.shape("n_entries", n_entries, 1);
-        check.least("n_entries", *n_entries.data(), 0);
+        const onkel::Ledger ledger = ledger_of(check, entries, n_entries, 0);
         return Screen<T>{onkel::Projection{eta, budget, aggressive, kol}, K, size, L_inv, norm, beta, deferred, F,
-                         steps, &record, entries, n_entries};
+                         steps, &record, entries, n_entries, ledger};
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "L_inv"_a.noconvert(), "norm"_a,
       "beta"_a.noconvert(), "deferred"_a.noconvert().none(), "F"_a.noconvert(), "steps"_a.noconvert(), "record"_a,
@@ -117,19 +114,19 @@ template <class T> struct Exact {
   In2<double> alpha;
   ProjectronRecord* record;
 
-  bool all_right(const In2<double>& y, int64_t row_id) const {
+  bool all_right(const In2<double>& y) const {
     const Check check{"Exact.all_right"};
     const int64_t c = int64_t(alpha.shape(0)), size = int64_t(alpha.shape(1));
     check.shape("y", y, 1, c);
     check.that(record->size == size, "the number of support vectors must not have changed");
     const bool right = onkel::all_right(K.data(), alpha.data(), c, size, y.data());
-    if (right) record->count_example(row_id);
+    if (right) record->count_example(record->next_row_id);
     return right;
   }
 };
 
 template <class T> void bind_exact(nb::module_& m, const char* name) {
-  nb::class_<Exact<T>>(m, name).def("all_right", &Exact<T>::all_right, "y"_a.noconvert(), "row_id"_a);
+  nb::class_<Exact<T>>(m, name).def("all_right", &Exact<T>::all_right, "y"_a.noconvert());
   m.def(
       "exact",
       [](In2<T> K, In2<double> alpha, ProjectronRecord& record) {
@@ -158,7 +155,8 @@ template <class T> void bind_projection(nb::module_& m) {
       "project_pass",
       [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> K_chunk, Out2<double> Z,
          int64_t known, Out2<double> L, Out2<double> beta, ProjectronRecord& record, In2<double> y, In1<double> w,
-         In1<int64_t> row_ids, Out2<double> F, Out2<double> steps, Out1<int64_t> added) {
+         In1<int64_t> row_ids, Out2<int64_t> entries, Out1<int64_t> n_entries, Out2<double> F, Out2<double> steps,
+         Out1<int64_t> added) {
         const Check check{"project_pass"};
         const int64_t b = int64_t(K.shape(0)), cap = int64_t(K.shape(1)), c = int64_t(beta.shape(0));
         const int64_t size = record.size, wide = int64_t(K_chunk.shape(1));
@@ -176,14 +174,16 @@ template <class T> void bind_projection(nb::module_& m) {
         check.shape("F", F, b, c);
         check.shape("steps", steps, b, c);
         check.shape("added", added, b);
+        const onkel::Ledger ledger = ledger_of(check, entries, n_entries, b * c);
         const nb::gil_scoped_release released;
         return onkel::project_pass(onkel::Projection{eta, budget, aggressive, kol}, b, c, cap, K.data(), K_chunk.data(),
                                    wide, Z.data(), known, L.data(), beta.data(), record, y.data(), w.data(),
-                                   row_ids.data(), F.data(), steps.data(), added.data());
+                                   row_ids.data(), ledger, F.data(), steps.data(), added.data());
       },
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "K_chunk"_a.noconvert(),
       "Z"_a.noconvert(), "known"_a, "L"_a.noconvert(), "beta"_a.noconvert(), "record"_a, "y"_a.noconvert(),
-      "w"_a.noconvert(), "row_ids"_a.noconvert(), "F"_a.noconvert(), "steps"_a.noconvert(), "added"_a.noconvert());
+      "w"_a.noconvert(), "row_ids"_a.noconvert(), "entries"_a.noconvert(), "n_entries"_a.noconvert(),
+      "F"_a.noconvert(), "steps"_a.noconvert(), "added"_a.noconvert());
 }
 
 void bind_record(nb::module_& m) {

@@ -5,7 +5,7 @@
 // Given the kernel values of b examples with the slots and with each other, a rule and a budget policy. For each
 // example in order, the pass computes its scores, asks the rule for the step of each output, and if any step is not
 // zero, lets the policy put the example into a slot: a free one, or that of a support vector which is given up.
-// Results: scores and steps, and the slots' coefficients and kernel values, updated in place.
+// Results: scores, new entries of the ledger, and the slots' coefficients and kernel values, updated in place.
 //
 // All coefficients share the factor `scale`, so that shrinking them all costs one multiplication.
 //
@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "learn/ledger.h"
 #include "learn/rules.h"
 
 namespace onkel {
@@ -78,6 +79,8 @@ template <class T> struct Memory {
   double* sq_norms;           // (c): |f|^2 of each output, for the basic Forgetron
   double *margin, *offset;    // (c): of NORMA
   BudgetRecord* record;
+  const int64_t* row_ids;     // (b): the ids of the rows
+  Ledger ledger;              // with room for b c entries
   PendingColumns pending = {};
 
   bool full() const { return record->size == budget; }
@@ -281,6 +284,7 @@ int64_t learn_example(Memory<T>& m, const BudgetSettings& s, int64_t i, const do
                       const double* F, double* steps, bool any) {
   BudgetRecord& r = *m.record;
   r.n_seen += 1;
+  if (r.next_row_id <= m.row_ids[i]) r.next_row_id = m.row_ids[i] + 1;
   for (int64_t o = 0; o < m.c; ++o) {
     const bool outside = steps[o] != 0;
     r.n_mistakes += s.rule.signs && is_mistake(F[o], y[o]);
@@ -295,14 +299,16 @@ int64_t learn_example(Memory<T>& m, const BudgetSettings& s, int64_t i, const do
   if (!any) return -1;
   const int64_t slot = take(m, s.policy.policy, i, steps, F);
   if (r.scale < kSmallScale) fold_scale(m);
+  for (int64_t o = 0; o < m.c; ++o)
+    if (steps[o] != 0) m.ledger.add(r.n_seen, m.row_ids[i], o, steps[o]);
   return slot;
 }
 
-// The pass. Given targets y (b, c) and weights w (b). Results: scores F (b, c) of each example before it was learned,
-// and steps (b, c).
+// The pass. Given targets y (b, c) and weights w (b). Result: the scores F (b, c) of each example before it was learned.
+// `steps` (c) is scratch memory.
 template <class T>
 void budget_pass(Memory<T>& m, const BudgetSettings& s, const double* y, const double* w, double* F, double* steps) {
-  for (int64_t i = 0; i < m.b; ++i, y += m.c, F += m.c, steps += m.c) {
+  for (int64_t i = 0; i < m.b; ++i, y += m.c, F += m.c) {
     const double eta = s.params.rate(m.record->n_seen + 1);
     const bool any = score_and_step(m, s, i, y, w[i], eta, F, steps);
     learn_example(m, s, i, y, w[i], eta, F, steps, any);

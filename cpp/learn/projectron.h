@@ -91,13 +91,13 @@ inline double in_favour(const Projection& p, double loss, double gain, double de
 // w (b); K (b, cap), the kernel values with the `size` support vectors; K_chunk, those of the chunk with itself on and
 // below the diagonal (b, b) or, if no more vector can be added, only k(x, x) of each row (b, 1): `wide` is its second
 // dimension; Z (b, cap), of which the first `known` components of each row are computed already.
-// Updates beta (c, cap) and the record, appends to L, and fills the columns of K and components of Z of the vectors it
-// adds. Results: scores F (b, c) of each row before it was learned, steps (b, c), and added (b), 1 where the row became
+// Updates beta (c, cap) and the record, enters the steps in the ledger, which has room for them, appends to L, and fills
+// the columns of K and components of Z of the vectors it adds. Results: scores F (b, c) of each row before it was learned, steps (b, c), and added (b), 1 where the row became
 // a support vector. Returns whether there was any step.
 template <class T>
 bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* K_chunk, int64_t wide,
                   double* Z, int64_t known, double* L, double* beta, ProjectronRecord& record, const double* y,
-                  const double* w, const int64_t* row_ids, double* F, double* steps, int64_t* added) {
+                  const double* w, const int64_t* row_ids, Ledger ledger, double* F, double* steps, int64_t* added) {
   constexpr double kLeast = kRounding * std::numeric_limits<T>::epsilon();
   bool learned = false;
   for (int64_t i = 0; i < b; ++i, y += c, F += c, steps += c) {
@@ -130,8 +130,10 @@ bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, 
     if (!any) continue;
     learned = true;
     for (int64_t o = 0; o < c; ++o)
-      if (steps[o] != 0)
+      if (steps[o] != 0) {
+        ledger.add(record.n_seen, row_ids[i], o, steps[o]);
         for (int64_t t = 0; t < m; ++t) beta[o * cap + t] += steps[o] * z[t];
+      }
     if (!added[i]) continue;
     const double delta = std::sqrt(delta_sq);
     for (int64_t t = 0; t < m; ++t) L[m * cap + t] = z[t];

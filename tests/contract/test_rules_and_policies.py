@@ -76,7 +76,7 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
         np.testing.assert_allclose(*scored, rtol=1e-12, atol=1e-12)
     for i in range(80, 90):
         for one in (native, python):
-            one.learn_one(rows[i : i + 1], y[i : i + 1], i)
+            one.learn_one(rows[i : i + 1], y[i : i + 1])
     assert (native.n_seen, native.n_mistakes, native.n_updates) == (90, python.n_mistakes, python.n_updates)
     assert native.n_updates > 7
     assert native.next_row_id == python.next_row_id == 90
@@ -139,5 +139,5 @@ def test_a_rule_and_a_policy_of_ones_own_run_in_python():
     assert (learner.n_mistakes, learner.n_updates) == (6, 6)
     one = BudgetedLearner(Linear(), 1, Rule(timid), Newest(3))
     for i in range(6):
-        one.learn_one(prepare(Linear(), X)[i : i + 1], y[i : i + 1], i)
+        one.learn_one(prepare(Linear(), X)[i : i + 1], y[i : i + 1])
     np.testing.assert_array_equal(one.support()[1], coef)

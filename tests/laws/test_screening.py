@@ -64,12 +64,12 @@ def screened(settings, L, inverse, k, kxx, B, y, dtype=np.float64, deferred=None
         *settings, K, inverse.L_inv, inverse.norm, all_B, deferred, F, steps, record, entries, count
     )
     # fmt: on
-    outcome = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c), 7)
+    outcome = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c))
     assert record.n_seen == seen + (outcome != UNDECIDED)
-    assert record.next_row_id == (8 if record.n_seen else 0)
+    assert record.next_row_id == record.n_seen
     assert count[0] == (outcome == DEFERRED)
     if outcome == DEFERRED:
-        assert entries.view(LEDGER)[0].tolist() == [(record.n_seen, 7, 0, steps[0, 0])]
+        assert entries.view(LEDGER)[0].tolist() == [(record.n_seen, record.next_row_id - 1, 0, steps[0, 0])]
     return outcome, F[0], steps[0], record
 
 
@@ -82,7 +82,8 @@ def projected(settings, L, k, kxx, B, y, dtype=np.float64):
     # fmt: off
     _native.project_pass(
         *settings, K, np.array([[kxx]], dtype=dtype), np.empty((1, room)), 0, L.copy(), all_B, record_of(m),
-        np.asarray(y, dtype=float).reshape(1, c), np.ones(1), np.zeros(1, dtype=np.int64), F, steps, added,
+        np.asarray(y, dtype=float).reshape(1, c), np.ones(1), np.zeros(1, dtype=np.int64),
+        np.empty((c, 4), dtype=np.int64), np.zeros(1, dtype=np.int64), F, steps, added,
     )
     # fmt: on
     return F[0], steps[0], bool(added[0])
@@ -659,7 +660,7 @@ def test_undone_support_vectors_are_not_judged_by(aggressive):
 
     def learn(learner, which):
         for i in which:
-            learner.learn_one(rows[i : i + 1], signs[i : i + 1], i)
+            learner.learn_one(rows[i : i + 1], signs[i : i + 1])
 
     rows, signs = prepare(kernel, X), np.where(y == 1, 1.0, -1.0)[:, None]
     straight, undone = (ProjectingLearner(kernel, 1, eta=0.1, budget=60, aggressive=aggressive) for _ in range(2))

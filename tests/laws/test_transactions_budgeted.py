@@ -94,7 +94,9 @@ def examples(name: str) -> tuple[Rows, np.ndarray, np.ndarray, np.ndarray]:
 def new(name: str) -> BudgetedLearner:
     rule, policy, norma, n_outputs, rows = CASES[name]
     kernel = kernel_and_rows(rows)[0]
-    return BudgetedLearner(kernel, n_outputs, rule, policy, norma=norma, margin=0.5, seed=5, window=30)
+    learner = BudgetedLearner(kernel, n_outputs, rule, policy, norma=norma, margin=0.5, seed=5, window=30)
+    learner.skip_to(7)  # the id of the first row
+    return learner
 
 
 def learn(learner: BudgetedLearner, name: str, start: int, stop: int) -> np.ndarray:
@@ -104,9 +106,9 @@ def learn(learner: BudgetedLearner, name: str, start: int, stop: int) -> np.ndar
 
 
 def learn_each(learner: BudgetedLearner, name: str, start: int, stop: int) -> None:
-    rows, y, _, ids = examples(name)
+    rows, y, *_ = examples(name)
     for i in range(start, stop):
-        learner.learn_one(rows[i : i + 1], y[i : i + 1], int(ids[i]))
+        learner.learn_one(rows[i : i + 1], y[i : i + 1])
 
 
 def seen(learner: BudgetedLearner) -> State:
@@ -363,7 +365,7 @@ def test_memory_grows_as_the_budget_fills():
     assert len(pickle.dumps(learner)) < 5000
     filled = BudgetedLearner(RBF(gamma=0.5), 1, rules.perceptron, policies.ShrinkThenForget(20))
     for i in range(N):
-        filled.learn_one(rows[i : i + 1], y[i : i + 1], i)
+        filled.learn_one(rows[i : i + 1], y[i : i + 1])
         assert filled.coef.shape[1] == len(filled.k_ss) == len(filled.entered) == len(filled.slot_row_ids) <= 20
         assert filled.K_slots is None or filled.K_slots.shape == (filled.coef.shape[1],) * 2
         assert len(filled.slots) == len(filled) <= filled.coef.shape[1]
@@ -383,7 +385,8 @@ def arrays_of_a_pass(**changed):
         "coef": np.zeros((c, cap)), "k_ss": np.zeros(cap), "row_in_slot": np.zeros(cap, dtype=np.int64),
         "base": np.zeros((b, c)), "sq_norms": np.zeros(c), "margin": np.zeros(c), "offset": np.zeros(c),
         "record": record.view(np.uint8), "y": np.zeros((b, c)), "w": np.zeros(b),
-        "F": np.zeros((b, c)), "steps": np.zeros((b, c)),
+        "row_ids": np.arange(b), "entries": np.zeros((b * c, 4), dtype=np.int64),
+        "n_entries": np.zeros(1, dtype=np.int64), "F": np.zeros((b, c)),
     }  # fmt: skip
     assert changed.keys() <= arrays.keys()
     return {"settings": settings, **arrays, **changed}
@@ -423,7 +426,7 @@ def test_an_example_of_another_size_is_refused_and_changes_nothing():
     x, y = np.zeros((1, 4), dtype=np.float32), np.ones((1, 1))
     for wrong in ((x[:, :3].copy(), y), (np.zeros((2, 4), dtype=np.float32), y), (x, np.ones((1, 2)))):
         with pytest.raises(ValueError, match=r"BudgetOne.learn: [xy] must have shape"):
-            native.learn(*wrong, 1.0, 0, None)
+            native.learn(*wrong, 1.0, None)
     assert learner.state() == before
 
 

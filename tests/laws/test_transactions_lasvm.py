@@ -148,7 +148,7 @@ def test_an_exception_at_any_line_of_learn_one_leaves_all_or_nothing(warm):
         return learner
 
     def more(learner):
-        learner.learn_one(rows[41:42], targets[41:42], 41)
+        learner.learn_one(rows[41:42], targets[41:42])
 
     before, after = begin(), begin()
     more(after)

@@ -68,7 +68,7 @@ class Stream:
         return learn_in_parts(learner, self.rows[part], self.targets[part], self.weights[part], self.row_ids[part])
 
     def one(self, learner, i):
-        learner.learn_one(self.rows[i : i + 1], self.targets[i : i + 1], i)
+        learner.learn_one(self.rows[i : i + 1], self.targets[i : i + 1])
 
     def ones(self, learner, start, stop):
         for i in range(start, stop):
@@ -294,16 +294,17 @@ def test_a_learner_is_its_slow_twin(chunk, options, aggressive):
     np.testing.assert_allclose(learner.scores(stream.rows), twin.decision(stream.X), atol=1e-8)
 
 
-def test_the_largest_id_of_a_row_counts_on_every_path():
+def test_a_single_row_gets_the_next_id_on_every_path():
     stream = Stream()
     learner = stream.learner()
     assert isinstance(learner, Learner)
     outcomes = set()
     for i in range(240):
-        updates, row_id = learner.n_updates, 1000 + (i * 7) % 240
-        largest = max(learner.next_row_id, row_id + 1)
-        learner.learn_one(stream.rows[i : i + 1], stream.targets[i : i + 1], row_id)
-        assert (learner.n_seen, learner.next_row_id) == (i + 1, largest)
+        updates = learner.n_updates
+        learner.learn_one(stream.rows[i : i + 1], stream.targets[i : i + 1])
+        assert (learner.n_seen, learner.next_row_id) == (i + 1, i + 1)
+        if learner.n_updates > updates:
+            assert learner.ledger.entries["row"][-1] == i
         outcomes.add((learner.n_updates > updates, learner._screen is None))
     assert len(outcomes) >= 3
     learner.learn(stream.rows[:3], stream.targets[:3], np.ones(3), np.array([5, 9000, 7]))
@@ -345,7 +346,7 @@ def test_outputs_and_features_of_a_copy_change_alone():
     np.testing.assert_allclose(wide.scores(rows), scores, atol=1e-12)
     for one, x in ((twin, stream.rows), (wide, rows)):
         targets = np.repeat(stream.targets, one.n_outputs, axis=1)
-        one.learn_one(x[:1], targets[:1], 500)
+        one.learn_one(x[:1], targets[:1])
         one.learn(x[1:60], targets[1:60], np.ones(59), np.arange(59))
         assert one.n_seen == 160
     assert learner.state() == before
@@ -363,7 +364,8 @@ def arguments(function):
         chunk = {"K": np.ones((3, 8)), "K_chunk": np.ones((3, 3)), "Z": np.ones((3, 8)), "known": 4, "L": L}
         given = {"beta": np.ones((2, 8)), "record": record, "y": np.ones((3, 2)), "w": np.ones(3)}
         found = {"row_ids": np.arange(3), "F": np.ones((3, 2)), "steps": np.ones((3, 2)), "added": np.arange(3)}
-        return settings | chunk | given | found
+        ledger = {"entries": np.zeros((6, 4), dtype=np.int64), "n_entries": np.zeros(1, dtype=np.int64)}
+        return settings | chunk | given | found | ledger
     if function == "screen":
         one = {"K": np.ones((1, 4)), "F": np.ones((1, 1)), "steps": np.ones((1, 1)), "record": record}
         inverse = {"L_inv": aligned_zeros((256,), np.float32), "norm": 1.0}
@@ -412,6 +414,8 @@ WRONG = {
         "y": [np.ones((2, 2)), np.ones((3, 1))],
         "w": [np.ones(2)],
         "row_ids": [np.arange(2)],
+        "entries": [np.zeros((5, 4), dtype=np.int64), np.zeros((6, 3), dtype=np.int64)],
+        "n_entries": [np.zeros(2, dtype=np.int64), np.array([-1]), np.array([1])],
         "F": [np.ones((2, 2)), np.ones((3, 1))],
         "steps": [np.ones((2, 2)), np.ones((3, 1))],
         "added": [np.arange(2)],
@@ -452,10 +456,10 @@ def test_exact_decisions_refuse_targets_that_do_not_fit():
     given = arguments("exact")
     exact = _native.exact(**given)
     with pytest.raises(ValueError, match=r"y must have shape \(1, 2\); got \(1, 1\)"):
-        exact.all_right(np.ones((1, 1)), 0)
+        exact.all_right(np.ones((1, 1)))
     given["record"].size = 3
     with pytest.raises(ValueError, match="must not have changed"):
-        exact.all_right(np.ones((1, 2)), 0)
+        exact.all_right(np.ones((1, 2)))
 
 
 def test_a_screen_refuses_targets_and_values_that_do_not_fit():
@@ -463,15 +467,15 @@ def test_a_screen_refuses_targets_and_values_that_do_not_fit():
     screen = _native.screen(**given)
     for way in (screen.by_projection, screen.by_coefficients):
         with pytest.raises(ValueError, match=r"y must have shape \(1, 1\); got \(1, 2\)"):
-            way(1.0, np.ones((1, 2)), 0)
+            way(1.0, np.ones((1, 2)))
     with pytest.raises(ValueError, match="K must have at least shape"):
         screen.score(np.ones((1, 3)), 1.0)
     given["record"].size = 3
     with pytest.raises(ValueError, match="must not have changed"):
-        screen.by_projection(1.0, np.ones((1, 1)), 0)
+        screen.by_projection(1.0, np.ones((1, 1)))
     without = _native.screen(**arguments("screen") | {"deferred": None})
     with pytest.raises(ValueError, match="deferred must be given"):
-        without.by_coefficients(1.0, np.ones((1, 1)), 0)
+        without.by_coefficients(1.0, np.ones((1, 1)))
     with pytest.raises(ValueError, match="deferred must be given"):
         without.score(np.ones((1, 4)), 1.0)
 

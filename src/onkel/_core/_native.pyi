@@ -189,14 +189,16 @@ def budget_pass(
     record: NDArray,
     y: NDArray,
     w: NDArray,
+    row_ids: NDArray,
+    entries: NDArray,
+    n_entries: NDArray,
     F: NDArray,
-    steps: NDArray,
 ) -> None: ...
 
 # The same for single examples, bound to all arrays of the learner, its slots and its ledger. `learn` returns False if
 # it cannot learn from the example, and has then changed nothing.
 class BudgetOne32:
-    def learn(self, x: NDArray, y: NDArray, kxx: float, row_id: int, longer: NDArray | None) -> bool: ...
+    def learn(self, x: NDArray, y: NDArray, kxx: float, longer: NDArray | None) -> bool: ...
 
 class BudgetOne64(BudgetOne32): ...
 
@@ -217,8 +219,8 @@ def budget_one(
     panels: NDArray,
     rows: dict[str, Any],
     kept: dict[Any, Any],
-    ledger_room: NDArray,
-    ledger_count: NDArray,
+    entries: NDArray,
+    n_entries: NDArray,
 ) -> BudgetOne32: ...
 
 # What the core has, for tests: name → (signs, regularised, widens); name → needs_gram; field → offset
@@ -254,7 +256,7 @@ def project_rows(L: NDArray, size: int, K: NDArray, Z: NDArray, threads: int) ->
 
 # Single examples by their exact scores
 class Exact32:
-    def all_right(self, y: NDArray, row_id: int) -> bool: ...
+    def all_right(self, y: NDArray) -> bool: ...
 
 class Exact64(Exact32): ...
 
@@ -262,8 +264,8 @@ def exact(K: NDArray, A: NDArray, record: ProjectronRecord) -> Exact32: ...
 
 # Screening of single examples for the Projectron, in single precision: cpp/learn/screen.h
 class Screen32:
-    def by_projection(self, kxx: float, y: NDArray, row_id: int) -> int: ...
-    def by_coefficients(self, kxx: float, y: NDArray, row_id: int) -> int: ...
+    def by_projection(self, kxx: float, y: NDArray) -> int: ...
+    def by_coefficients(self, kxx: float, y: NDArray) -> int: ...
     def score(self, K: NDArray, kxx: float) -> float: ...
 
 class Screen64(Screen32): ...
@@ -305,6 +307,8 @@ def project_pass(
     y: NDArray,
     w: NDArray,
     row_ids: NDArray,
+    entries: NDArray,
+    n_entries: NDArray,
     F: NDArray,
     steps: NDArray,
     added: NDArray,

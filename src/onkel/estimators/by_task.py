@@ -73,5 +73,5 @@ def learn_one_number(self: Online, x: Any, y: Any = None) -> Online:
             return self
         row = one_row(x, kernel, self._columns, self._name)
         self._check_examples(kernel, row)
-        learner.learn_one(row, np.array([[y]], dtype=np.float64), learner.next_row_id)
+        learner.learn_one(row, np.array([[y]], dtype=np.float64))
     return self

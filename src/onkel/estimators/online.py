@@ -285,12 +285,12 @@ class OnlineEstimator(Estimator):
         with self._lock:
             learner, columns = self._learner, self._columns
             kernel, x = learner.kernel or LINEAR, by_name(x, columns)
-            known = self._knows(label, learner.n_seen)
+            known = self._knows(label, learner)
             if self.class_weight is None and known and not brings_features(x, columns):
                 row = one_row(x, kernel, columns, self._name)
                 self._check_examples(kernel, row)
                 target = self._targets.target(label)  # type: ignore[attr-defined]
-                learner.learn_one(row, target, learner.next_row_id)
+                learner.learn_one(row, target)
             elif self.class_weight is None and known and type(x) is dict and isinstance(columns, Vocabulary):
                 learn_one_dict(self, x, self._targets.target(label))  # type: ignore[attr-defined]
             else:
@@ -330,7 +330,7 @@ class OnlineEstimator(Estimator):
         elif brings_class:
             learn_change(self, row, y, weights, np.array([row_id]), columns)
         elif weights[0] == 1:
-            self._learner.learn_one(row, self._targets.encode(y), row_id)
+            self._learner.learn_one(row, self._targets.encode(y))
         else:
             self._learner.learn(row, self._targets.encode(y), weights, np.array([row_id]))
 
@@ -338,13 +338,14 @@ class OnlineEstimator(Estimator):
         if label is None or isinstance(label, (list, tuple, set, dict, np.ndarray, complex)):
             raise KindError(f"{self._name}: y must be one label, a whole number or a string; got {label!r}.")
 
-    def _knows(self, label: Any, n_seen: int) -> bool:
+    def _knows(self, label: Any, learner: Learner) -> bool:
         """Whether an example of this class has been seen, and no class is announced that has not come."""
         targets = self._targets
         assert isinstance(targets, Labels)
+        if targets.latest and targets.latest > learner.n_seen:
+            return False
         try:
-            known = targets.latest <= n_seen and label in targets.since
-            return known and type(label) is not complex  # 1 + 0j equals 1
+            return label in targets.since and type(label) is not complex  # 1 + 0j equals 1
         except TypeError:  # it cannot be hashed
             return False
 

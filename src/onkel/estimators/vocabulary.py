@@ -214,7 +214,7 @@ def learn_one_dict(estimator: OnlineEstimator, x: Example, target: NDArray[np.fl
     try:
         row = checked_rows(estimator, rows_to_learn(estimator, [x]))
         learner = estimator._learner
-        learner.learn_one(row, target, learner.next_row_id)
+        learner.learn_one(row, target)
     except Exception:
         end_learning(estimator, before)
         raise

@@ -238,28 +238,31 @@ class BudgetedLearner:
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs)."""
         self._one = None  # before anything that it is bound to is replaced
-        memory = self._memory(rows)
-        F, steps = np.empty((2, len(rows), self.n_outputs))
+        memory, F = self._memory(rows), np.empty(targets.shape)
+        entries, n_entries = self.ledger.core_view(targets.size)
+        n_entries = n_entries.copy()
         if self._settings is None:
-            python_pass(self.rule, self.norma, self.policy, memory, targets, weights, F, steps)
+            of_examples = targets, weights, row_ids, entries, n_entries, F
+            python_pass(self.rule, self.norma, self.policy, memory, *of_examples)
         else:
             m = memory
             # fmt: off
             _native.budget_pass(
                 self._settings, m.K, m.K_chunk, m.K_slots, m.coef, m.k_ss, m.row_in_slot, m.base,
-                m.sq_norms, m.margin, m.offset, m.record.view(np.uint8), targets, weights, F, steps,
+                m.sq_norms, m.margin, m.offset, m.record.view(np.uint8),
+                targets, weights, row_ids, entries, n_entries, F,
             )
             # fmt: on
-        memory.next_row_id = max(memory.next_row_id, int(row_ids.max()) + 1)
         with Transaction() as change:
-            self._put_in_place(memory, rows, steps, row_ids, change)
+            self.ledger.extend_to(n_entries, change)
+            self._put_in_place(memory, rows, row_ids, change)
         return F
 
     def part_size(self, rows: Rows, most: int) -> int:
         """How many examples the next part of a chunk should have, at most `most`."""
         return min(CHUNK, most)
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
         one = self._one
         if one is None:
@@ -268,9 +271,9 @@ class BudgetedLearner:
             assert isinstance(row, VectorRows)
             self.kernel.gram_one(row, one.rows, one.K)
             longer = one.rows.with_next() if len(one.rows) < one.K.shape[1] else None
-            if one.native.learn(row.dense(), target, self.kernel.diagonal(row)[0], row_id, longer):
+            if one.native.learn(row.dense(), target, self.kernel.diagonal(row)[0], longer):
                 return
-        self.learn(row, target, ONE, np.array([row_id]))
+        self.learn(row, target, ONE, np.array([self.next_row_id]))
 
     def skip_to(self, row_id: int) -> None:
         """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
@@ -357,13 +360,11 @@ class BudgetedLearner:
             np.fill_diagonal(K_slots[:size, :size], self.k_ss[:size])
         return K_slots
 
-    def _put_in_place(self, memory: Memory, rows: Rows, steps: Floats, row_ids: Ints, change: Transaction) -> None:
+    def _put_in_place(self, memory: Memory, rows: Rows, row_ids: Ints, change: Transaction) -> None:
         """Makes what a part has learned the learner's state when the transaction is committed."""
-        b, before = len(rows), self.n_seen
+        b = len(rows)
         taken = (memory.row_in_slot >= 0).nonzero()[0]
         chosen = memory.row_in_slot[taken]
-        if len(taken):
-            self.ledger.add(steps, before + 1 + np.arange(b), row_ids, change)
         if self.policy.budget is None:
             if len(taken):
                 self._append(memory, rows[chosen] if len(taken) < b else rows, row_ids[chosen], change)
@@ -373,7 +374,7 @@ class BudgetedLearner:
             entered = _with_room(self.entered, size, cap)
             if len(taken):
                 self.slots.put(taken, rows[chosen] if b > 1 else rows, change)
-                slot_row_ids[taken], entered[taken] = row_ids[chosen], before + 1 + chosen
+                slot_row_ids[taken], entered[taken] = row_ids[chosen], self.n_seen + 1 + chosen
             change.set(self, coef=memory.coef, k_ss=memory.k_ss, slot_row_ids=slot_row_ids, entered=entered)
             change.set(self, K_slots=memory.K_slots)
         change.set(self, sq_norms=memory.sq_norms, margin=memory.margin, offset=memory.offset, record=memory.record)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.learners.ledger import LEDGER
 from onkel.learners.policies import Example, Memory, Policy
 from onkel.learners.rules import Regularised, Rule, is_mistake, move_margin
 
@@ -18,6 +19,7 @@ __all__ = ["SMALL_SCALE", "python_pass"]
 SMALL_SCALE = 1e-20
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def python_pass(
@@ -27,24 +29,29 @@ def python_pass(
     memory: Memory,
     y: Floats,
     w: Floats,
+    row_ids: Ints,
+    entries: Ints,
+    n_entries: Ints,
     F: Floats,
-    steps: Floats,
 ) -> None:
     """Learns from the examples of a chunk one by one, by any rule and policy.
 
-    Given the targets y (b, outputs), the sample weights w (b,), and `memory`, which it updates. Results: the scores F
-    (b, outputs) of each example before it was learned, and the steps (b, outputs).
+    Given the targets y (b, outputs), the sample weights w (b,), the ids of the rows (b,), `memory`, which it updates,
+    and room in the ledger (`Ledger.core_view`), where it enters the steps. Result: the scores F (b, outputs) of each
+    example before it was learned.
     """
+    log = entries.view(LEDGER)[:, 0]
     for i in range(len(y)):
         eta = norma.rate(memory.n_seen + 1) if norma else 0.0
         size = memory.size
         past = 0.0 if memory.base is None else memory.base[i] * memory.spread
         f = memory.coef[:, :size] @ memory.K[i, :size].astype(np.float64)
         F[i] = memory.scale * (past + f) + memory.offset
-        for o in range(len(F[i])):
+        steps = np.empty(len(F[i]))
+        for o in range(len(steps)):
             moving = (eta, memory.margin[o]) if norma else ()
             step = rule.step(F[i, o], y[i, o], float(memory.K_chunk[i, i]), w[i], *moving, **rule.values)
-            steps[i, o] = step
+            steps[o] = step
             memory.n_mistakes += rule.signs and bool(is_mistake(F[i, o], y[i, o]))
             memory.n_updates += step != 0
             if norma and norma.intercept:
@@ -53,11 +60,15 @@ def python_pass(
                 margin, outside = memory.margin[o], step != 0
                 memory.margin[o] = move_margin(margin, outside, eta * w[i], norma.nu, widens=rule.widens)
         memory.n_seen += 1
+        memory.next_row_id = max(memory.next_row_id, int(row_ids[i]) + 1)
         if norma:
             memory.scale *= 1 - eta * norma.lam
         if memory.scale < SMALL_SCALE:
             memory.fold_scale()
-        if steps[i].any():
-            policy.take(memory, Example(i, steps[i], F[i], y[i], float(w[i])))
+        if steps.any():
+            policy.take(memory, Example(i, steps, F[i], y[i], float(w[i])))
             if memory.scale < SMALL_SCALE:
                 memory.fold_scale()
+            for o in np.flatnonzero(steps).tolist():
+                log[n_entries[0]] = memory.n_seen, row_ids[i], o, steps[o]
+                n_entries += 1

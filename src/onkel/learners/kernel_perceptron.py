@@ -269,15 +269,14 @@ class KernelPerceptronLearner:
         """How many examples the next part of a chunk should have, at most `most`."""
         return min(CHUNK, most)
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example of weight 1, target (1, outputs), without the overhead of chunks."""
         f = self.scores(row)
         alone = self.n_outputs == 1  # whose score is compared as a number, which is faster
         erred = is_mistake(f.item(), target.item()) if alone else is_mistake(f, target)
-        n_seen = self.n_seen + 1
-        next_row_id = row_id + 1 if row_id >= self.next_row_id else self.next_row_id  # faster than max
+        n_seen, row_id = self.n_seen + 1, self.next_row_id
         if not (erred if alone else erred.any()):
-            assign(self, n_seen=n_seen, next_row_id=next_row_id)
+            assign(self, n_seen=n_seen, next_row_id=row_id + 1)
             return
         steps = target if alone else np.where(erred, target, 0.0)
         length = float(self.kernel.diagonal(row)[0]) + self.bias
@@ -285,7 +284,7 @@ class KernelPerceptronLearner:
         with Transaction() as change:
             self.ledger.add_one(steps, n_seen, row_id, change)
             self.support.add(row, steps, steps * n_seen, np.array([row_id]), change)
-            change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)
+            change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=row_id + 1)
 
     def skip_to(self, row_id: int) -> None:
         """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""

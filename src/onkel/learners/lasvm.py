@@ -249,9 +249,9 @@ class LasvmLearner:
         _, area = self.cache.layout(self.solution.capacity_for(n_slots + size), rows.dtype)
         return min(size, area)
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
-        self.learn(row, target, ONE, np.array([row_id]))
+        self.learn(row, target, ONE, np.array([self.next_row_id]))
 
     def skip_to(self, row_id: int) -> None:
         """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""

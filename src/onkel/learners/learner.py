@@ -83,8 +83,8 @@ class Learner(Protocol):
     def part_size(self, rows: Rows, most: int) -> int:
         """How many examples the next part of a chunk of such rows should have, 1 to `most`."""
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
-        """Learns from one example of weight 1, faster than `learn`; `target` has shape (1, outputs)."""
+    def learn_one(self, row: Rows, target: Floats) -> None:
+        """Learns from one example of weight 1, target (1, outputs), faster than `learn`; its id is `next_row_id`."""
 
     def skip_to(self, row_id: int) -> None:
         """Rows up to this id were given but left out, because their weight is 0: `next_row_id` is at least `row_id`."""

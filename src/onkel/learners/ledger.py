@@ -43,10 +43,15 @@ class Ledger:
     def core_view(self, more: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Room for `more` entries and the number of those in use, as the core takes them (cpp/learn/ledger.h).
 
-        The core adds entries in place; the two arrays are valid until the next call of another method.
+        The core adds entries in place; the two arrays are valid until the next call of another method. If it is given a
+        copy of the number, the new entries count only when `extend_to` has been committed.
         """
         self.reserve(more)
         return self._room.view(np.int64).reshape(-1, 4), self._count
+
+    def extend_to(self, n_entries: NDArray[np.int64], change: Transaction) -> None:
+        """Entries were written into the room of `core_view`: so many (1,) will be in use."""
+        change.set(self, _count=n_entries)
 
     def reserve(self, more: int) -> None:
         """Makes room for `more` entries; the ledger stays the same."""

@@ -150,9 +150,9 @@ class LinearPerceptronLearner(CountedLearner):
         assert isinstance(rows, VectorRows)
         return min(most, max(1, min(CHUNK_ROWS, CHUNK_VALUES // (rows.n_features * self.n_outputs))))
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
-        self.learn(row, target, ONE, np.array([row_id]))
+        self.learn(row, target, ONE, np.array([self.next_row_id]))
 
     # ---------------------------------------------------------------- state
 

@@ -190,9 +190,9 @@ class LinearPRankLearner(_PRank):
         assert isinstance(rows, VectorRows)
         return min(most, max(1, min(CHUNK_ROWS, CHUNK_VALUES // (rows.n_features + self.n_outputs))))
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example, target (1, thresholds)."""
-        self.learn(row, target, ONE, np.array([row_id]))
+        self.learn(row, target, ONE, np.array([self.next_row_id]))
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
@@ -306,10 +306,10 @@ class KernelPRankLearner(_PRank):
         """How many examples the next part of a chunk should have, at most `most`."""
         return min(CHUNK, most)
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example, target (1, thresholds), without the overhead of chunks."""
         steps = prank_steps(self.scores(row), target)
-        self._commit(row, steps, int(steps.any()), self.thresholds - steps[0], np.array([row_id]))
+        self._commit(row, steps, int(steps.any()), self.thresholds - steps[0], np.array([self.next_row_id]))
 
     def _commit(self, part: Rows, steps: Floats, mistakes: int, thresholds: Floats, row_ids: Ints) -> None:
         """Puts what was decided on a part in place: steps (n, thresholds), the mistakes and the new thresholds."""

@@ -328,7 +328,7 @@ class ProjectingLearner:
         """How many examples the next part of a chunk should have, at most `most`."""
         return min(CHUNK, most)
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example of weight 1, target (1, outputs), on preallocated arrays.
 
         It is projected exactly only if neither the screening nor the exact score α·k decides about it.
@@ -345,19 +345,19 @@ class ProjectingLearner:
         kxx = part.K_chunk.item(0)  # rounded to the dtype of the rows, as in a chunk
         if screen is not None:
             decide = screen.by_projection if self.aggressive else screen.by_coefficients
-            outcome = decide(kxx, target, row_id)
+            outcome = decide(kxx, target)
             if outcome == LEDGER_FULL:
                 self._screen = None  # `_prepare` makes room in the ledger
-                self.learn_one(row, target, row_id)
+                self.learn_one(row, target)
             if outcome != UNDECIDED:
                 return
         elif not self.aggressive:
             exact = self._exact
             if exact is None:
                 exact = self._exact = _native.exact(part.K, self.alpha, self.record)
-            if exact.all_right(target, row_id):
+            if exact.all_right(target):
                 return
-        self._pass(row, target, ONE, np.array([row_id]), part, 0)
+        self._pass(row, target, ONE, np.array([self.next_row_id]), part, 0)
 
     def _prepare(self, m: int, dtype: np.dtype) -> _native.Screen32 | None:
         """Prepares the arrays for one example, and returns the core's screening; None if it is of no use at present."""
@@ -396,19 +396,19 @@ class ProjectingLearner:
         self._screen = self._exact = None  # they write to the present record
         applied = with_deferred(self.L, m, self.beta, self.deferred)
         beta, record.beta_error, record.alpha_error = applied.copy(), 0.0, 0.0
+        entries, n_entries = self.ledger.core_view(y.size)
+        n_entries = n_entries.copy()
         # fmt: off
         learned = _native.project_pass(
-            *self._settings, p.K, p.K_chunk, p.Z, known, self.L, beta, record, y, w, row_ids, p.F, p.steps, p.added
+            *self._settings, p.K, p.K_chunk, p.Z, known, self.L, beta, record,
+            y, w, row_ids, entries, n_entries, p.F, p.steps, p.added,
         )
         # fmt: on
         with Transaction() as change:
             change.set(self, record=record, beta=beta if learned else applied, deferred=None)
             if learned:
                 change.set(self, projects=record.size == m)
-                if b == 1:
-                    self.ledger.add_one(p.steps, record.n_seen, int(row_ids[0]), change)
-                else:
-                    self.ledger.add(p.steps, np.arange(record.n_seen - b + 1, record.n_seen + 1), row_ids, change)
+                self.ledger.extend_to(n_entries, change)
             if record.size > m:
                 new = p.added.nonzero()[0]
                 places = np.arange(m, record.size)

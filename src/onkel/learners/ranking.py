@@ -25,7 +25,7 @@ from onkel.kernels.vectors import VectorRows
 from onkel.learners.counted import CHUNK_ROWS, CHUNK_VALUES
 from onkel.learners.groups import Groups
 from onkel.learners.kernel_perceptron import Hypothesis, KernelPerceptronLearner
-from onkel.learners.learner import Floats, Ints
+from onkel.learners.learner import ONE, Floats, Ints
 from onkel.learners.linear_perceptron import LinearPerceptronLearner
 from onkel.models.expansion import Expansion
 from onkel.models.ranking import ItemVote
@@ -276,9 +276,9 @@ class KernelRankingLearner(KernelPerceptronLearner):
         assert isinstance(rows, Groups)
         return _queries(rows, CHUNK, most)
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one query."""
-        self.learn(row, target, np.ones(1), np.array([row_id]))
+        self.learn(row, target, ONE, np.array([self.next_row_id]))
 
     # ---------------------------------------------------------------- state
 

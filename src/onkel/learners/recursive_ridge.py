@@ -316,9 +316,9 @@ class RecursiveRidgeLearner:
         """How many examples the next part of a chunk should have: fewer if the dictionary is large."""
         return max(1, min(CHUNK, most, WORK // (len(self.dictionary) + 1) ** 2))
 
-    def learn_one(self, row: Rows, target: Floats, row_id: int) -> None:
+    def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
-        self.learn(row, target, ONE, np.array([row_id]))
+        self.learn(row, target, ONE, np.array([self.next_row_id]))
 
     def skip_to(self, row_id: int) -> None:
         """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
