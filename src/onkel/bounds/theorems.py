@@ -339,13 +339,13 @@ def certify(
         return uncertified(mistakes, radius_sq, epochs, why_not(is_psd))
     parts, length = [], math.sqrt(radius_sq)
     for o, (k, yf, norm) in enumerate(zip(mistakes, margins.T, norms, strict=True)):
-        a = yf / (norm * length) if norm * length > 0 else None
+        a = np.sort(yf) / (norm * length) if norm * length > 0 else None
         B, bound, theorem = _smallest_bound(theorems, a, len(yf), epochs, weight_ratio)
         rounding = 0.0
         if errors is not None and a is not None and bound > 0:
-            least = (yf - errors[o]) / (norm * length)  # the error of ‖f‖ is covered by that of f(x) on its rows
+            least = a - errors[o] / (norm * length)  # the error of ‖f‖ is covered by that of f(x) on its rows
             rounding = max(0.0, _smallest_bound(theorems, least, len(yf), epochs, weight_ratio)[1] / bound - 1)
-        margin = None if a is None else float(a.min()) * length
+        margin = None if a is None else float(a[0]) * length
         target = length / B if B > 0 else None
         known = Certificate(int(k), float(radius_sq), margin, comparator, bound, theorem.form, epochs)
         known = replace(known, target=target, weight_ratio=weight_ratio, constants=theorem.constants)
@@ -397,11 +397,10 @@ def _smallest_bound(
     """The B = √R/γ of the smallest bound, that bound and its theorem; of equal bounds, the first theorem's.
 
     A bound that is not below the number of rounds does not count: then that number is the bound. `a` (n,) are the
-    cosines y u·φ(x)/√R; None without a comparator.
+    cosines y u·φ(x)/√R, sorted; None without a comparator.
     """
     found: list[tuple[float, float, Theorem]] = []
     if a is not None:
-        a = np.sort(a)
         sums = np.zeros((2, n + 1))
         np.cumsum([a, a * a], axis=1, out=sums[:, 1:])
         for theorem in theorems:
