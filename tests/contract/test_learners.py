@@ -13,6 +13,8 @@ from onkel import registry
 from onkel.kernels import RBF, prepare
 from onkel.learners import learner as contract
 from onkel.learners.learner import Learner
+from onkel.learners.tagging import TagLearner
+from onkel.models.token_scorer import TokenScorer
 
 METHODS = [name for name, value in vars(Learner).items() if inspect.isfunction(value) and not name.startswith("_")]
 ONLINE = [entry.name for entry in registry.estimators() if entry.online and entry.task != "tag"]
@@ -41,13 +43,46 @@ def test_rounds_count_every_example_of_every_epoch(name):
     assert estimator.mistakes_["round"].max() <= 2100
 
 
+def names_its_arguments_as(promise, kept, method):
+    promised = list(inspect.signature(getattr(promise, method)).parameters)[1:]
+    given = list(inspect.signature(getattr(kept, method)).parameters.values())
+    assert [parameter.name for parameter in given][: len(promised)] == promised
+    assert all(parameter.default is not inspect.Parameter.empty for parameter in given[len(promised) :])
+
+
 @pytest.mark.parametrize("name", ONLINE)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_learner_names_its_arguments_as_the_contract_does(name, method):
-    promised = list(inspect.signature(getattr(Learner, method)).parameters)[1:]
-    given = list(inspect.signature(getattr(learner_named(name), method)).parameters.values())
-    assert [parameter.name for parameter in given][: len(promised)] == promised
-    assert all(parameter.default is not inspect.Parameter.empty for parameter in given[len(promised) :])
+    names_its_arguments_as(Learner, learner_named(name), method)
+
+
+def pair(sequence, t, before, tag):
+    return [f"{sequence[t]} {tag}", f"{before} {tag}"]
+
+
+FORMS = {  # of sentences, with what two of them look like
+    "strings": ({}, [[["a"], ["b"]], [["a"]]]),
+    "vectors": ({"kernel": RBF(gamma=0.5)}, [np.eye(2), np.ones((1, 2))]),
+    "function": ({"features": pair}, [["a", "b"], ["a"]]),
+}
+
+
+@pytest.mark.parametrize("hypothesis", ["averaged", "voted"])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_learner_of_sentences_and_its_scorer_keep_their_contracts(form, hypothesis):
+    options, sentences = FORMS[form]
+    tagger = onkel.SequencePerceptron(hypothesis=hypothesis, **options).fit(sentences, [["X", "Y"], ["Y"]])
+    learner, scorer = learner_of(tagger), tagger.model_.scorer
+    assert isinstance(learner, TagLearner)
+    assert isinstance(scorer, TokenScorer)
+    for promise, kept in ((TagLearner, learner), (TokenScorer, scorer)):
+        for method in (name for name, value in vars(promise).items() if inspect.isfunction(value) and name[0] != "_"):
+            names_its_arguments_as(promise, kept, method)
+    read = scorer.read(sentences)
+    assert read.starts.tolist() == [0, 2, 3]
+    assert read.sentences(1, 2).starts.tolist() == [0, 1]
+    lattices = scorer.lattice(read), learner.lattice(read, averaged=False)
+    assert all((lattice.starts == read.starts).all() and lattice.n_labels == 2 for lattice in lattices)
 
 
 @pytest.mark.parametrize("name", ONLINE)

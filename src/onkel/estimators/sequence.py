@@ -16,6 +16,7 @@ from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.sentences import certify_tagging_fit
 from onkel.checks import check_integer, check_number, check_one_of
+from onkel.data.sentences import Sentences
 from onkel.errors import InputError
 from onkel.estimators import sequence_state
 from onkel.estimators.base import Estimator, undo_on_error
@@ -204,7 +205,9 @@ class SequencePerceptron(Estimator):
             raise outcome
         return self
 
-    def _run(self, sentences: Any, y: NDArray[np.int32], random: np.random.RandomState) -> KeyboardInterrupt | None:
+    def _run(
+        self, sentences: Sentences, y: NDArray[np.int32], random: np.random.RandomState
+    ) -> KeyboardInterrupt | None:
         """Runs the epochs of a fit; returns the Ctrl-C that ended them, if one did."""
         with self._lock:
             self._form.prepare(self._learner, self._labels)
@@ -242,7 +245,7 @@ class SequencePerceptron(Estimator):
         lengths: Any,
         known: tuple[str, ...] | None = None,
         besides: tuple[str, ...] | None = None,
-    ) -> tuple[Any, Tags]:
+    ) -> tuple[Sentences, Tags]:
         """Checked sentences, with their features known to the form, and their tags, which must be among the `known`.
 
         With those `besides`, the tags must fit the scheme; None: other tags may still come.
@@ -303,7 +306,7 @@ class SequencePerceptron(Estimator):
         """Learns from one sentence."""
         return self.partial_fit([sequence], [tags])
 
-    def _learn_in_order(self, sentences: Any, given: Tags) -> None:
+    def _learn_in_order(self, sentences: Sentences, given: Tags) -> None:
         """Learns from sentences; one that brings tags of which there were none yet is learned with them."""
         first, n = 0, len(sentences.starts) - 1
         while first < n:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from onkel.data.corpus import Corpus
+from onkel.data.sentences import Sentences
 from onkel.data.string_features import (
     StringFeatures,
     VectorFeatures,
@@ -58,25 +59,25 @@ class Form(Protocol):
     def starts(self, X: Any) -> Ints:
         """Where each sentence begins, and the end; refuses a sentence without tokens."""
 
-    def add(self, X: Any) -> Any:
+    def add(self, X: Any) -> Sentences:
         """Sentences to learn from."""
 
-    def find(self, X: Any) -> Any:
+    def find(self, X: Any) -> Sentences:
         """Sentences to be tagged."""
 
-    def first_fit(self, sentences: Any, min_count: int) -> Any:
+    def first_fit(self, sentences: Sentences, min_count: int) -> Sentences:
         """The sentences of a first fit, after rare features were left out."""
 
     def new_learner(self, n_labels: int) -> TagLearner:
         """A learner that has learned nothing."""
 
-    def prepare(self, learner: Any, labels: tuple[str, ...]) -> None:
+    def prepare(self, learner: TagLearner, labels: tuple[str, ...]) -> None:
         """Makes the learner ready for all features that are known by now."""
 
-    def scorer(self, learner: Any, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+    def scorer(self, learner: TagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
         """What predicts, frozen."""
 
-    def restricted(self, learner: Any) -> tuple[Self, Any]:
+    def restricted(self, learner: TagLearner) -> tuple[Self, TagLearner]:
         """Copies of form and learner that hold only what an update has used."""
 
     def state(self) -> State:
@@ -167,7 +168,8 @@ class LinearForm:
     def find(self, X: Any) -> TokenFeatures:
         return self.index.find(X)
 
-    def first_fit(self, sentences: TokenFeatures, min_count: int) -> TokenFeatures:
+    def first_fit(self, sentences: Sentences, min_count: int) -> TokenFeatures:
+        assert isinstance(sentences, TokenFeatures)
         if min_count == 1 or not self.index.has_names:
             return sentences
         ids, n = np.bincount(sentences.ids, minlength=self.index.n_features), self.index.n_bigrams
@@ -189,16 +191,19 @@ class LinearForm:
             n_labels, order=self.order, margin=self.margin, exact=self.exact, observed=observed, log=self.log
         )
 
-    def prepare(self, learner: StructuredLearner, labels: tuple[str, ...]) -> None:
+    def prepare(self, learner: TagLearner, labels: tuple[str, ...]) -> None:
+        assert isinstance(learner, StructuredLearner)
         learner.add_features(self.index.n_features, self.index.n_bigrams)
 
-    def scorer(self, learner: StructuredLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+    def scorer(self, learner: TagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+        assert isinstance(learner, StructuredLearner)
         if hypothesis == "voted":
             voters = voters_of(learner, n_voters, seed)
             return VotedTokens(learner.run(self.index), *voters)
         return learner.scorer(self.index, averaged=hypothesis == "averaged")
 
-    def restricted(self, learner: StructuredLearner) -> tuple[LinearForm, StructuredLearner]:
+    def restricted(self, learner: TagLearner) -> tuple[LinearForm, TagLearner]:
+        assert isinstance(learner, StructuredLearner)
         if not self.index.has_names:
             return self, learner.copy()
         same = {"order": self.order, "margin": self.margin, "exact": self.exact, "log": self.log}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.data.sentences import Sentences
 from onkel.data.string_features import checked_sequences, sentence_starts, token_matrix
 from onkel.errors import InputError, KindError
 from onkel.estimators.sequence_form import voters_of
@@ -14,6 +15,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.named import KERNEL_NAMES, named_kernel
 from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
+from onkel.learners.tagging import TagLearner
 from onkel.models.kernel_tokens import TokenVectors, read_vectors
 from onkel.models.markov_tokens import NO_STATE, MarkovSentences, read_markov
 from onkel.models.rows_state import MOST_FEATURES
@@ -57,22 +59,23 @@ class KernelForm:
         self.starts(X)
         return read_vectors(self.kernel, X)
 
-    def first_fit(self, sentences: TokenVectors, min_count: int) -> TokenVectors:
+    def first_fit(self, sentences: Sentences, min_count: int) -> Sentences:
         return sentences
 
     def new_learner(self, n_labels: int) -> KernelTagLearner:
         return KernelTagLearner(self.kernel, n_labels, order=self.order, margin=self.margin, log=self.log)
 
-    def prepare(self, learner: KernelTagLearner, labels: tuple[str, ...]) -> None:
+    def prepare(self, learner: TagLearner, labels: tuple[str, ...]) -> None:
         """There is nothing to prepare."""
 
-    def scorer(self, learner: KernelTagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+    def scorer(self, learner: TagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+        assert isinstance(learner, KernelTagLearner)
         if hypothesis == "voted":
             voters = voters_of(learner, n_voters, seed)
             return VotedTokens(learner.run(), *voters)
         return learner.scorer(averaged=hypothesis == "averaged")
 
-    def restricted(self, learner: KernelTagLearner) -> tuple[KernelForm, KernelTagLearner]:
+    def restricted(self, learner: TagLearner) -> tuple[KernelForm, TagLearner]:
         return self, learner.copy()
 
     def state(self) -> State:
@@ -110,22 +113,24 @@ class MarkovForm:
 
     find = add
 
-    def first_fit(self, sentences: MarkovSentences, min_count: int) -> MarkovSentences:
+    def first_fit(self, sentences: Sentences, min_count: int) -> Sentences:
         return sentences
 
     def new_learner(self, n_labels: int) -> MarkovLearner:
         return MarkovLearner(self.function, (), margin=self.margin, log=self.log)
 
-    def prepare(self, learner: MarkovLearner, labels: tuple[str, ...]) -> None:
+    def prepare(self, learner: TagLearner, labels: tuple[str, ...]) -> None:
+        assert isinstance(learner, MarkovLearner)
         learner.labels = labels
 
-    def scorer(self, learner: MarkovLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+    def scorer(self, learner: TagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
+        assert isinstance(learner, MarkovLearner)
         if hypothesis == "voted":
             voters = voters_of(learner, n_voters, seed)
             return VotedTokens(learner.run(), *voters)
         return learner.scorer(averaged=hypothesis == "averaged")
 
-    def restricted(self, learner: MarkovLearner) -> tuple[MarkovForm, MarkovLearner]:
+    def restricted(self, learner: TagLearner) -> tuple[MarkovForm, TagLearner]:
         return self, learner.copy()
 
     def state(self) -> State:

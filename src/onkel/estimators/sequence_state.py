@@ -20,12 +20,13 @@ from onkel.errors import KindError
 from onkel.estimators.certificate_state import certified_settings, read_certified
 from onkel.estimators.parameter_state import check_values, params_settings, read_params
 from onkel.estimators.parameters import FREE, BuiltWith
-from onkel.estimators.sequence_form import LinearForm, templates_of
+from onkel.estimators.sequence_form import Form, LinearForm, templates_of
 from onkel.estimators.sequence_kernel_form import KernelForm
 from onkel.estimators.state_checks import check_rows, part_of, refuse, rows_parts
 from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
 from onkel.learners.structured import StructuredLearner
+from onkel.learners.tagging import TagLearner
 from onkel.models.columns import Columns
 from onkel.models.index_state import index_state
 from onkel.models.state import Setting, State
@@ -94,7 +95,7 @@ def from_state(cls: type[Tagging], state: State) -> Tagging:
     return estimator
 
 
-def _read_form(state: State, built: SequencePerceptron) -> tuple[Any, Any]:
+def _read_form(state: State, built: SequencePerceptron) -> tuple[Form, TagLearner]:
     """Form and learner of a state, which must be those that the parameters of the first fit describe."""
     if built.features is not None:
         raise refuse(state, "a tagger with a function of features has no state", "features")

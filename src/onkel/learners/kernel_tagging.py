@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
+from onkel.data.sentences import Sentences
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS
 from onkel.learners.support import Support
@@ -56,12 +57,13 @@ class KernelTagLearner:
         self.second: Floats | None = np.zeros((L + 1, L + 1, L)) if order == 2 else None
         self.second_moment: Floats | None = None if self.second is None else self.second.copy()
 
-    def part_size(self, sentences: TokenVectors) -> int:
+    def part_size(self, sentences: Sentences) -> int:
         """One sentence at a time: each is a transaction of its own."""
         return 1
 
-    def learn(self, sentences: TokenVectors, y: NDArray[np.int32], order: Ints) -> None:
+    def learn(self, sentences: Sentences, y: NDArray[np.int32], order: Ints) -> None:
         """Learns from the sentences `order`, one after the other; y (tokens,) are the labels of all tokens."""
+        assert isinstance(sentences, TokenVectors)
         for s in order.tolist():
             begin, end = int(sentences.starts[s]), int(sentences.starts[s + 1])
             self._learn_one(sentences.sentences(s, s + 1), y[begin:end], begin)
@@ -110,8 +112,9 @@ class KernelTagLearner:
 
     # ---------------------------------------------------------------- what was learned
 
-    def lattice(self, sentences: TokenVectors, *, averaged: bool) -> Lattice:
+    def lattice(self, sentences: Sentences, *, averaged: bool) -> Lattice:
         """The scores of all labellings, under the present guess or the average of all."""
+        assert isinstance(sentences, TokenVectors)
         L, E = self.n_labels, np.zeros((len(sentences.rows), self.n_labels))
         if len(self.support):
             self.support.add_scores(self.kernel, sentences.rows, self._coef(averaged), E)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
+from onkel.data.sentences import Sentences
 from onkel.data.string_features import StringFeatures
 from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError
@@ -59,12 +60,13 @@ class MarkovLearner:
         """The number of labels."""
         return len(self.labels)
 
-    def part_size(self, sentences: MarkovSentences) -> int:
+    def part_size(self, sentences: Sentences) -> int:
         """One sentence at a time: each is a transaction of its own."""
         return 1
 
-    def learn(self, sentences: MarkovSentences, y: NDArray[np.int32], order: Ints) -> None:
+    def learn(self, sentences: Sentences, y: NDArray[np.int32], order: Ints) -> None:
         """Learns from the sentences `order`, one after the other; y (tokens,) are the labels of all tokens."""
+        assert isinstance(sentences, MarkovSentences)
         for s in order.tolist():
             f = self.index.add([local_features(self.function, sentences.sequences[s], self.labels)])
             if len(self.w) < self.index.n_features:
@@ -119,8 +121,9 @@ class MarkovLearner:
         assert self.log is not None
         return MarkovRun(self.function, self.index.copy(), Steps.joined(self.log), self.labels)
 
-    def lattice(self, sentences: MarkovSentences, *, averaged: bool) -> Lattice:
+    def lattice(self, sentences: Sentences, *, averaged: bool) -> Lattice:
         """The scores of all labellings, under the present guess or the average of all."""
+        assert isinstance(sentences, MarkovSentences)
         return self.scorer(averaged=averaged).lattice(sentences)
 
     def with_labels(self, n_labels: int) -> MarkovLearner:

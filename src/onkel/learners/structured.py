@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import assign
+from onkel.data.sentences import Sentences
 from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.learners.tag_log import TagLog, log_of_state, rounds_of
 from onkel.models.state import Setting, State
@@ -168,8 +169,9 @@ class StructuredLearner:
 
     # ---------------------------------------------------------------- learning
 
-    def part_size(self, sentences: TokenFeatures) -> int:
+    def part_size(self, sentences: Sentences) -> int:
         """How many sentences the next part should have, so that a native call takes a fraction of a second."""
+        assert isinstance(sentences, TokenFeatures)
         f, ld = sentences, self.tables.features.w.shape[1]
         tokens, n = max(1, f.n_tokens), max(1, len(f.starts) - 1)
         step = len(f.ids) / tokens * ld + ld * (self.n_labels + 1) ** self.order
@@ -177,8 +179,9 @@ class StructuredLearner:
             step += (len(f.bigram_ids) / tokens + 1) * ld * (self.n_labels + 1)
         return max(1, int(PART_STEPS / step / (tokens / n)))
 
-    def learn(self, sentences: TokenFeatures, y: NDArray[np.int32], order: Ints) -> None:
+    def learn(self, sentences: Sentences, y: NDArray[np.int32], order: Ints) -> None:
         """Learns from the sentences `order`, one after the other; y (tokens,) are the labels of all tokens."""
+        assert isinstance(sentences, TokenFeatures)
         z, updated = np.empty(len(y), dtype=np.int32), np.zeros(len(order), dtype=np.uint8)
         if self.log is not None:
             self.log.begin(sentences, y, z, order, updated, self.n_seen)
@@ -186,8 +189,9 @@ class StructuredLearner:
 
     # ---------------------------------------------------------------- what was learned
 
-    def lattice(self, sentences: TokenFeatures, *, averaged: bool) -> Lattice:
+    def lattice(self, sentences: Sentences, *, averaged: bool) -> Lattice:
         """The scores of all labellings of a few sentences, under the present guess or the average of all."""
+        assert isinstance(sentences, TokenFeatures)
         return self.tables.lattice(sentences, self.n_seen if averaged else None)
 
     def scorer(self, index: FeatureIndex, *, averaged: bool) -> LinearTokens:

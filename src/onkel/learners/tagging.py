@@ -1,18 +1,19 @@
 """The contract of learners that label sentences, and their epochs.
 
-A learner learns from sentences in the form that its reader gives them, whatever that is; `starts` says where each
-sentence begins. It knows labels by number only.
+A learner takes sentences in one form (`onkel.data.sentences`), that of the reader that made it. It knows labels by
+number only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.data.sentences import Sentences
 from onkel.learners.learner import NO_LOCK
 from onkel.models.state import State
 from onkel.models.viterbi import Lattice
@@ -22,6 +23,7 @@ __all__ = ["SentenceEpochs", "TagLearner", "learn_sentences"]
 Ints = NDArray[np.int64]
 
 
+@runtime_checkable
 class TagLearner(Protocol):
     """What a tagger needs of its learner."""
 
@@ -49,16 +51,16 @@ class TagLearner(Protocol):
     def norm_sq(self) -> float:
         """‖v‖² of the present guess."""
 
-    def learn(self, sentences: Any, y: NDArray[np.int32], order: Ints) -> None:
+    def learn(self, sentences: Sentences, y: NDArray[np.int32], order: Ints) -> None:
         """Learns from the sentences `order`, one after the other; y (tokens,) are the labels of all tokens."""
 
-    def part_size(self, sentences: Any) -> int:
+    def part_size(self, sentences: Sentences) -> int:
         """How many sentences one call of `learn` should have."""
 
     def with_labels(self, n_labels: int) -> Self:
         """A copy with more labels."""
 
-    def lattice(self, sentences: Any, *, averaged: bool) -> Lattice:
+    def lattice(self, sentences: Sentences, *, averaged: bool) -> Lattice:
         """The scores of all labellings, under the present guess or the average of all."""
 
     def update_rounds(self) -> Ints | None:
@@ -73,7 +75,7 @@ class TagLearner(Protocol):
 
 def learn_sentences(
     learner: TagLearner,
-    sentences: Any,
+    sentences: Sentences,
     y: NDArray[np.int32],
     order: Ints,
     lock: AbstractContextManager[None] = NO_LOCK,
@@ -92,7 +94,7 @@ class SentenceEpochs:
     """Epochs over sentences, for `onkel.learners.epochs.run_epochs`."""
 
     def __init__(
-        self, learner: TagLearner, sentences: Any, y: NDArray[np.int32], lock: AbstractContextManager[None]
+        self, learner: TagLearner, sentences: Sentences, y: NDArray[np.int32], lock: AbstractContextManager[None]
     ) -> None:
         self._learner, self._sentences, self._y, self._lock = learner, sentences, y, lock
 

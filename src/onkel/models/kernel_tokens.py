@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.data.sentences import Sentences
 from onkel.data.string_features import token_matrix
 from onkel.errors import InputError
 from onkel.kernels import Kernel, prepare
@@ -72,8 +73,9 @@ class KernelTokens(Frozen):
         """Sentences from matrices, one for each sentence."""
         return read_vectors(self.expansion.kernel, sequences)
 
-    def lattice(self, sentences: TokenVectors) -> Lattice:
+    def lattice(self, sentences: Sentences) -> Lattice:
         """The scores of all labellings."""
+        assert isinstance(sentences, TokenVectors)
         L, E = self.n_labels, self.expansion.scores(sentences.rows)
         first, second = (None if table is None else padded(table, L) for table in self.transitions)
         assert first is not None
@@ -134,8 +136,9 @@ class KernelRun(Frozen):
         """Sentences from matrices, one for each sentence."""
         return read_vectors(self.expansion.kernel, sequences)
 
-    def lattices(self, sentences: TokenVectors, guesses: Ints) -> Iterator[Lattice]:
+    def lattices(self, sentences: Sentences, guesses: Ints) -> Iterator[Lattice]:
         """The scores of all labellings under each of some guesses, which ascend."""
+        assert isinstance(sentences, TokenVectors)
         L, sizes = self.n_labels, _support_sizes(self.updates)
         tables, plain = TagTables.zeros(L, 0, None, self.order, np.dtype(np.float64)), no_features(sentences.starts)
         for guess in replayed(self.updates, guesses, tables):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.data.sentences import Sentences
 from onkel.data.string_features import StringFeatures, checked_sequences, sentence_starts
 from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError, KindError
@@ -112,8 +113,9 @@ class MarkovTokens(Frozen):
         """Sentences of any kind."""
         return read_markov(sequences)
 
-    def lattice(self, sentences: MarkovSentences) -> Lattice:
+    def lattice(self, sentences: Sentences) -> Lattice:
         """The scores of all labellings."""
+        assert isinstance(sentences, MarkovSentences)
         return markov_lattice(_found(self, sentences), self.w, sentences.starts, self.n_labels)
 
     def state(self) -> State:
@@ -190,8 +192,9 @@ class MarkovRun(Frozen):
         """Sentences of any kind."""
         return read_markov(sequences)
 
-    def lattices(self, sentences: MarkovSentences, guesses: Ints) -> Iterator[Lattice]:
+    def lattices(self, sentences: Sentences, guesses: Ints) -> Iterator[Lattice]:
         """The scores of all labellings under each of some guesses, which ascend."""
+        assert isinstance(sentences, MarkovSentences)
         features, w, made = list(_found(self, sentences)), np.zeros(self.index.n_features), 0
         for guess in guesses.tolist():
             new = slice(int(self.steps.indptr[made]), int(self.steps.indptr[guess]))

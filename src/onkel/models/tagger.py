@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer
+from onkel.data.sentences import Sentences
 from onkel.data.template_features import TemplateFeatures
 from onkel.errors import InputError, KindError
 from onkel.models.expansion import ReducedExpansion
@@ -143,7 +144,7 @@ class Tagger(Frozen):
             found += [tags[a:b] for a, b in itertools.pairwise(starts)]
         return found
 
-    def _best(self, part: Any, mask: NDArray[np.bool_] | None, first: int) -> NDArray[np.int32]:
+    def _best(self, part: Sentences, mask: NDArray[np.bool_] | None, first: int) -> NDArray[np.int32]:
         """The labels of the tokens of some sentences, the first of which has this number."""
         if not isinstance(self.scorer, VotedTokens):
             return best_allowed(self.scorer.lattice(part), self.labels, self.scheme, mask, first)
@@ -198,7 +199,7 @@ class Tagger(Frozen):
     def _tags(self, y: NDArray[np.int32]) -> list[str]:
         return [self.labels[i] for i in y.tolist()]
 
-    def _parts(self, sentences: Any, allowed: Any) -> Iterator[tuple[Any, NDArray[np.bool_] | None, int]]:
+    def _parts(self, sentences: Sentences, allowed: Any) -> Iterator[tuple[Sentences, NDArray[np.bool_] | None, int]]:
         """The sentences some at a time, with the labels that are allowed (tokens, L), and the number of the first."""
         mask, n = None, len(sentences.starts) - 1
         if allowed is not None:

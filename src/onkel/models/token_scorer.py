@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count
 from onkel.checks import FLOATS
+from onkel.data.sentences import Sentences
 from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.models.frozen import Frozen
 from onkel.models.index_state import index_from_state, index_state
@@ -30,6 +31,7 @@ __all__ = ["LinearTokens", "SparseWeights", "TokenScorer", "Transitions", "spars
 Floats = NDArray[np.floating]
 
 
+@runtime_checkable
 class TokenScorer(Protocol):
     """Fills the lattices of sentences."""
 
@@ -37,10 +39,10 @@ class TokenScorer(Protocol):
     def n_labels(self) -> int:
         """The number of labels."""
 
-    def read(self, sequences: Any) -> Any:
+    def read(self, sequences: Any) -> Sentences:
         """Sentences in the form that `lattice` takes; refuses what cannot be read."""
 
-    def lattice(self, sentences: Any) -> Lattice:
+    def lattice(self, sentences: Sentences) -> Lattice:
         """The scores of all labellings of the sentences."""
 
     def state(self) -> State:
@@ -90,7 +92,9 @@ class SparseWeights(NamedTuple):
         i, j = np.divmod(self.places, old)
         return self._replace(places=i * new + j)
 
-    def add_to(self, E: Floats, indptr: NDArray[np.int64], ids: NDArray[np.int32], values: Any) -> None:
+    def add_to(
+        self, E: Floats, indptr: NDArray[np.int64], ids: NDArray[np.int32], values: NDArray[np.float64] | None
+    ) -> None:
         """E[t] += the rows of the ids of token t, times their values."""
         _native.add_sparse_rows(self.indptr, self.places, self.values, indptr, ids, values, E, thread_count())
 
@@ -150,8 +154,9 @@ class LinearTokens(Frozen):
         """The features of sentences, without those that are unknown."""
         return self.index.find(sequences)
 
-    def lattice(self, sentences: TokenFeatures) -> Lattice:
+    def lattice(self, sentences: Sentences) -> Lattice:
         """The scores of all labellings."""
+        assert isinstance(sentences, TokenFeatures)
         L, f = self.n_labels, sentences
         E = np.zeros((f.n_tokens, width(L)), dtype=self.weights.values.dtype)
         self.weights.add_to(E, f.indptr, f.ids, f.values)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.data.sentences import Sentences
 from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.errors import InputError
 from onkel.models.frozen import Frozen
@@ -43,10 +44,10 @@ class Run(Protocol):
     def n_updates(self) -> int:
         """The number of updates; there is one guess more."""
 
-    def read(self, sequences: Any) -> Any:
+    def read(self, sequences: Any) -> Sentences:
         """Sentences in the form that `lattices` takes; refuses what cannot be read."""
 
-    def lattices(self, sentences: Any, guesses: Ints) -> Iterator[Lattice]:
+    def lattices(self, sentences: Sentences, guesses: Ints) -> Iterator[Lattice]:
         """The scores of all labellings under each of some guesses, which ascend."""
 
     def state(self) -> State:
@@ -78,15 +79,15 @@ class VotedTokens(Frozen):
         """The number of labels."""
         return self.run.n_labels
 
-    def read(self, sequences: Any) -> Any:
+    def read(self, sequences: Any) -> Sentences:
         """Sentences in the form that `lattices` takes."""
         return self.run.read(sequences)
 
-    def lattices(self, sentences: Any) -> Iterator[tuple[float, Lattice]]:
+    def lattices(self, sentences: Sentences) -> Iterator[tuple[float, Lattice]]:
         """The weight and the scores of each voter."""
         return zip(self.weights.tolist(), self.run.lattices(sentences, self.guesses), strict=True)
 
-    def lattice(self, sentences: Any) -> Lattice:
+    def lattice(self, sentences: Sentences) -> Lattice:
         """The scores of the last voter."""
         return next(self.run.lattices(sentences, self.guesses[-1:]))
 
@@ -149,8 +150,9 @@ class LinearRun(Frozen):
         """The features of sentences, without those that are unknown."""
         return self.index.find(sequences)
 
-    def lattices(self, sentences: TokenFeatures, guesses: Ints) -> Iterator[Lattice]:
+    def lattices(self, sentences: Sentences, guesses: Ints) -> Iterator[Lattice]:
         """The scores of all labellings under each of some guesses, which ascend."""
+        assert isinstance(sentences, TokenFeatures)
         tables = TagTables.zeros(self.n_labels, self.n_features, self.n_pairs, self.order, self.dtype)
         for _ in replayed(self.updates, guesses, tables):
             yield tables.lattice(sentences, None)
