@@ -8,7 +8,7 @@ CORE := pyproject.toml CMakeLists.txt $(wildcard cpp/*.h cpp/*/*)
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
 PEER_TOOLS := "setuptools>=70.1"  # LIBSVM, a peer in the tests, is built from source; an older one needs wheel as well
 # The contract of every estimator and every room, without its slow files; and the laws and twins of the kernels.
-SLOW := $(addprefix tests/contract/test_,estimators.py plot.py recipes.py river.py sklearn_suite.py)
+SLOW := $(addprefix tests/contract/test_,estimators.py hostile_estimators.py plot.py recipes.py river.py sklearn_suite.py)
 QUICK := $(filter-out $(SLOW),$(wildcard tests/contract/test_*.py)) tests/laws/test_kernels.py tests/reference/test_kernels.py
 SANITIZER := -C cmake.define.ONKEL_SANITIZE=ON -C cmake.build-type=Debug -C build-dir=build/sanitize
 SANITIZED := $(addprefix tests/laws/test_,online.py perceptron.py online_svc.py screening.py svm.py expand.py kernels.py \
