@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -192,33 +193,66 @@ def test_the_lock_can_be_entered_again_and_left_only_by_its_owner():
         pass
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.parametrize("own", [False, True])
-def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(own):
-    lock, held, done = Lock(), threading.Event(), threading.Event()
+FORKED = """
+import os, signal, sys, threading, time, warnings
+from onkel._core import Lock
 
-    def hold():
+warnings.simplefilter("ignore")
+lock, held, done, who = Lock(), threading.Event(), threading.Event(), sys.argv[1]
+
+def use(times=300):
+    for _ in range(times):
         with lock:
-            held.set()
-            done.wait()
+            time.sleep(0)
 
-    def forked():
-        child = os.fork()
-        if child == 0:
-            signal.alarm(5)  # ends a child that waits for ever
-            with lock:
-                os._exit(0)
-        return os.waitpid(child, 0)[1]
+def hold():
+    with lock:
+        held.set()
+        done.wait()
 
-    if own:  # what the forking thread has entered is still its own
-        with lock:
-            assert forked() == 0
-        return
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait()
+def fork():
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     try:
-        assert forked() == 0
+        signal.alarm(20)  # ends a child that waits for ever
+        threads = [threading.Thread(target=use) for _ in range(3)]
+        for thread in threads:  # the first one may get the id of a thread that the parent has
+            thread.start()
+        use()
+        if who == "itself":  # what this thread entered before it forked is still its own
+            time.sleep(0.1)
+            assert all(thread.is_alive() for thread in threads)
+            lock.__exit__(None, None, None)
+        for thread in threads:
+            thread.join()
+        os._exit(0)
     finally:
-        done.set()
+        os._exit(1)
+
+if who == "itself":
+    with lock:
+        code = fork()
+else:
+    threads = [threading.Thread(target=hold)]
+    threads[0].start()
+    held.wait()
+    if who == "others waiting":
+        threads += [threading.Thread(target=use, args=(1,)) for _ in range(3)]
+        for thread in threads[1:]:
+            thread.start()
+        time.sleep(0.1)
+    code = fork()
+    done.set()
+    for thread in threads:
         thread.join()
+print(code)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("who", ["itself", "another", "others waiting"])
+def test_threads_of_a_forked_process_wait_for_no_thread_that_it_does_not_have(who):
+    for _ in range(3):
+        found = subprocess.run([sys.executable, "-c", FORKED, who], capture_output=True, text=True, timeout=100)
+        assert (found.stdout.strip(), found.stderr) == ("0", "")
