@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "bind/check.h"
 #include "bind/ledger.h"
 #include "bind/right.h"
 #include "learn/budget.h"
@@ -110,8 +111,8 @@ template <class T> struct BudgetOne {
 
   // Learns from the example x (1, d) with targets y (1, c), k(x, x) = kxx and weight 1; its row gets the next id.
   // `longer` is the part of `room` in use with one row more; None once the budget is full. False, with nothing changed,
-  // if there is no room for the example or for its entries in the ledger, or if the rows have cached something else than
-  // right-hand sides, which would have to go.
+  // if there is no room for the example or for its entries in the ledger, or if the rows have cached something that
+  // cannot follow, such as a right-hand side with a row out of T's range.
   bool learn(In2<T> x, In2<double> y, double kxx, nb::object longer) {
     const Check check{"BudgetOne.learn"};
     const int64_t c = arrays.c(), cap = arrays.cap(), d = int64_t(room.shape(1));
@@ -151,7 +152,7 @@ template <class T> struct BudgetOne {
       check.shape("longer", view, next, room.shape(1));
       check.that(view.data() == room.data(), "longer must be a part of room");
     }
-    bool can = *n_entries.data() >= 0 && *n_entries.data() + arrays.c() <= int64_t(entries.shape(0));
+    bool can = has_room(entries, n_entries, arrays.c());
     each_kept([&](nb::handle value) { can &= can_replace_in_right<T>(value, next - 1, int64_t(room.shape(1))); });
     return can;
   }

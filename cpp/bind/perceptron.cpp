@@ -1,4 +1,5 @@
 // The perceptron without a budget: learn/perceptron.h in Python.
+#include "bind/check.h"
 #include "bind/ledger.h"
 #include "learn/perceptron.h"
 

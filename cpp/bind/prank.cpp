@@ -1,6 +1,7 @@
 // PRank: learn/prank.h in Python.
 #include <vector>
 
+#include "bind/check.h"
 #include "bind/ledger.h"
 #include "learn/prank.h"
 

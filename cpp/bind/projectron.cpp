@@ -1,4 +1,5 @@
 // The Projectron and the screening of single examples: learn/projectron.h and learn/screen.h in Python.
+#include "bind/check.h"
 #include "bind/ledger.h"
 #include "learn/projectron.h"
 #include "learn/screen.h"
@@ -69,11 +70,10 @@ template <class T> struct Screen {
   int decided(const Check& check, const In2<double>& y, Decide decide) const {
     check.shape("y", y, 1, beta.shape(0));
     check.that(record->size == size, "the number of support vectors must not have changed");
-    if (deferred && *n_entries.data() >= int64_t(entries.shape(0))) return int(Outcome::kLedgerFull);
+    if (deferred && !has_room(entries, n_entries, 1)) return int(Outcome::kLedgerFull);
     const Outcome outcome = decide();
     if (outcome == Outcome::kUndecided) return int(outcome);
-    const int64_t row_id = record->next_row_id;
-    record->count_example(row_id);
+    const int64_t row_id = record->count_next();
     if (outcome == Outcome::kDeferred) ledger.add(record->n_seen, row_id, 0, *steps.data());
     return int(outcome);
   }
@@ -120,7 +120,7 @@ template <class T> struct Exact {
     check.shape("y", y, 1, c);
     check.that(record->size == size, "the number of support vectors must not have changed");
     const bool right = onkel::all_right(K.data(), alpha.data(), c, size, y.data());
-    if (right) record->count_example(record->next_row_id);
+    if (right) record->count_next();
     return right;
   }
 };
@@ -155,7 +155,7 @@ template <class T> void bind_projection(nb::module_& m) {
       "project_pass",
       [](double eta, int64_t budget, bool aggressive, bool kol, Out2<T> K, In2<T> K_chunk, Out2<double> Z,
          int64_t known, Out2<double> L, Out2<double> beta, ProjectronRecord& record, In2<double> y, In1<double> w,
-         In1<int64_t> row_ids, Out2<int64_t> entries, Out1<int64_t> n_entries, Out2<double> F, Out2<double> steps,
+         In1<int64_t> row_ids, Out2<int64_t> entries, Out1<int64_t> n_entries, Out2<double> F,
          Out1<int64_t> added) {
         const Check check{"project_pass"};
         const int64_t b = int64_t(K.shape(0)), cap = int64_t(K.shape(1)), c = int64_t(beta.shape(0));
@@ -172,9 +172,9 @@ template <class T> void bind_projection(nb::module_& m) {
         check.shape("w", w, b);
         check.shape("row_ids", row_ids, b);
         check.shape("F", F, b, c);
-        check.shape("steps", steps, b, c);
         check.shape("added", added, b);
         const onkel::Ledger ledger = ledger_of(check, entries, n_entries, b * c);
+        std::vector<double> steps(static_cast<size_t>(c));
         const nb::gil_scoped_release released;
         return onkel::project_pass(onkel::Projection{eta, budget, aggressive, kol}, b, c, cap, K.data(), K_chunk.data(),
                                    wide, Z.data(), known, L.data(), beta.data(), record, y.data(), w.data(),
@@ -183,7 +183,7 @@ template <class T> void bind_projection(nb::module_& m) {
       "eta"_a, "budget"_a, "aggressive"_a, "kol"_a, "K"_a.noconvert(), "K_chunk"_a.noconvert(),
       "Z"_a.noconvert(), "known"_a, "L"_a.noconvert(), "beta"_a.noconvert(), "record"_a, "y"_a.noconvert(),
       "w"_a.noconvert(), "row_ids"_a.noconvert(), "entries"_a.noconvert(), "n_entries"_a.noconvert(),
-      "F"_a.noconvert(), "steps"_a.noconvert(), "added"_a.noconvert());
+      "F"_a.noconvert(), "added"_a.noconvert());
 }
 
 void bind_record(nb::module_& m) {

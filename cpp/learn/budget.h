@@ -65,8 +65,9 @@ struct PendingColumns {
   int64_t slot[kMost], row[kMost];  // slot[n] was taken by row[n] of the chunk; of two in one slot the last counts
 };
 
-// The slots of a learner during a pass, and the numbers of its state; all arrays belong to the caller. They have room
-// for `cap` slots: for as many as can be in use at the end of the pass, and all of the budget once it is full.
+// The slots of a learner during a pass, the numbers of its state, the ids of the rows and the ledger (the last two are
+// arguments of the pass in Python); all arrays belong to the caller. They have room for `cap` slots: for as many as can
+// be in use at the end of the pass, and all of the budget once it is full.
 template <class T> struct Memory {
   int64_t b, c, cap, budget;  // rows of the chunk, outputs, slots that there is room for, the most slots
   T* K;                       // (b, cap): kernel values of chunk and slots; columns change as slots do
@@ -278,7 +279,8 @@ template <class T> int64_t take(Memory<T>& m, Policy policy, int64_t i, double* 
   return -1;
 }
 
-// Learns from example i, whose scores and steps are known. Returns the slot that it was put into, or -1.
+// Learns from example i, whose scores and steps are known: counts it, and enters its steps in the ledger. Returns the
+// slot that it was put into, or -1.
 template <class T>
 int64_t learn_example(Memory<T>& m, const BudgetSettings& s, int64_t i, const double* y, double w, double eta,
                       const double* F, double* steps, bool any) {
@@ -299,7 +301,7 @@ int64_t learn_example(Memory<T>& m, const BudgetSettings& s, int64_t i, const do
   if (!any) return -1;
   const int64_t slot = take(m, s.policy.policy, i, steps, F);
   if (r.scale < kSmallScale) fold_scale(m);
-  for (int64_t o = 0; o < m.c; ++o)
+  for (int64_t o = 0; o < m.c; ++o)  // with what the policy has added to the steps
     if (steps[o] != 0) m.ledger.add(r.n_seen, m.row_ids[i], o, steps[o]);
   return slot;
 }

@@ -9,7 +9,8 @@ struct LedgerEntry {
   double step;
 };
 
-// Entries with room for more, and their number; both arrays belong to the caller, who makes sure of the room.
+// Entries with room for more, and their number; both arrays belong to the caller, who makes sure of the room. The number
+// is the ledger's own, or a copy: then the entries count when Python commits it.
 struct Ledger {
   LedgerEntry* entries;
   int64_t* count;

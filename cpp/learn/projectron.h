@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "learn/budget.h"
+#include "learn/ledger.h"
 #include "parallel.h"
 
 namespace onkel {
@@ -51,6 +52,7 @@ struct ProjectronRecord {
     ++n_seen;
     if (next_row_id <= row_id) next_row_id = row_id + 1;
   }
+  int64_t count_next() { return ++n_seen, next_row_id++; }  // returns the id of the row
 };
 
 // alpha (c, m), the solution of L' alpha_o = beta_o for each output o; beta (c, cap).
@@ -91,16 +93,17 @@ inline double in_favour(const Projection& p, double loss, double gain, double de
 // w (b); K (b, cap), the kernel values with the `size` support vectors; K_chunk, those of the chunk with itself on and
 // below the diagonal (b, b) or, if no more vector can be added, only k(x, x) of each row (b, 1): `wide` is its second
 // dimension; Z (b, cap), of which the first `known` components of each row are computed already.
-// Updates beta (c, cap) and the record, enters the steps in the ledger, which has room for them, appends to L, and fills
-// the columns of K and components of Z of the vectors it adds. Results: scores F (b, c) of each row before it was learned, steps (b, c), and added (b), 1 where the row became
-// a support vector. Returns whether there was any step.
+// Updates beta (c, cap) and the record, enters the steps in the ledger with the ids `row_ids` (b) of the rows, appends to
+// L, and fills the columns of K and components of Z of the vectors it adds. Results: scores F (b, c) of each row before it
+// was learned, and added (b), 1 where the row became a support vector. Returns whether there was any step. `steps` (c) is
+// scratch memory.
 template <class T>
 bool project_pass(const Projection& p, int64_t b, int64_t c, int64_t cap, T* K, const T* K_chunk, int64_t wide,
                   double* Z, int64_t known, double* L, double* beta, ProjectronRecord& record, const double* y,
                   const double* w, const int64_t* row_ids, Ledger ledger, double* F, double* steps, int64_t* added) {
   constexpr double kLeast = kRounding * std::numeric_limits<T>::epsilon();
   bool learned = false;
-  for (int64_t i = 0; i < b; ++i, y += c, F += c, steps += c) {
+  for (int64_t i = 0; i < b; ++i, y += c, F += c) {
     double* z = Z + i * cap;
     const int64_t m = record.size;
     for (int64_t t = known; t < m; ++t) z[t] = double(K[i * cap + t]);

@@ -34,6 +34,19 @@ def test_every_learner_keeps_the_contract(name):
 
 
 @pytest.mark.parametrize("name", BY_ROW)
+def test_a_single_row_gets_the_next_id(name):
+    learner, rows = learner_named(name), prepare(RBF(), np.random.default_rng(2).random((40, 3)))
+    learner.skip_to(50)
+    updates = learner.n_updates
+    for i in range(40):
+        learner.learn_one(rows[i : i + 1], np.array([[1.0 - 2.0 * (i % 2)]]))
+        assert learner.next_row_id == 51 + i
+    made = learner.n_updates - updates
+    assert made
+    assert set(learner.ledger.entries["row"][-made:].tolist()) <= {*range(50, 90)}
+
+
+@pytest.mark.parametrize("name", BY_ROW)
 def test_rounds_count_every_example_of_every_epoch(name):
     rng = np.random.default_rng(0)
     X, y = rng.random((700, 3)), rng.integers(0, 2, 700)  # labels at random: mistakes never end
@@ -60,27 +73,38 @@ def pair(sequence, t, before, tag):
     return [f"{sequence[t]} {tag}", f"{before} {tag}"]
 
 
-FORMS = {  # of sentences, with what two of them look like
+FORMS = {  # parameters of the tagger, and two sentences: of two tokens and of one
     "strings": ({}, [[["a"], ["b"]], [["a"]]]),
     "vectors": ({"kernel": RBF(gamma=0.5)}, [np.eye(2), np.ones((1, 2))]),
     "function": ({"features": pair}, [["a", "b"], ["a"]]),
 }
 
 
+def tagging(form, hypothesis):
+    """The learner and the scorer of a tagger, and the sentences that it was fitted on."""
+    options, sentences = FORMS[form]
+    tagger = onkel.SequencePerceptron(hypothesis=hypothesis, **options).fit(sentences, [["X", "Y"], ["Y"]])
+    return learner_of(tagger), tagger.model_.scorer, sentences
+
+
 @pytest.mark.parametrize("hypothesis", ["averaged", "voted"])
 @pytest.mark.parametrize("form", FORMS)
 def test_every_learner_of_sentences_and_its_scorer_keep_their_contracts(form, hypothesis):
-    options, sentences = FORMS[form]
-    tagger = onkel.SequencePerceptron(hypothesis=hypothesis, **options).fit(sentences, [["X", "Y"], ["Y"]])
-    learner, scorer = learner_of(tagger), tagger.model_.scorer
+    learner, scorer, _ = tagging(form, hypothesis)
     assert isinstance(learner, TagLearner)
     assert isinstance(scorer, TokenScorer)
     for promise, kept in ((TagLearner, learner), (TokenScorer, scorer)):
         for method in (name for name, value in vars(promise).items() if inspect.isfunction(value) and name[0] != "_"):
             names_its_arguments_as(promise, kept, method)
+
+
+@pytest.mark.parametrize("hypothesis", ["averaged", "voted"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_learner_of_sentences_takes_what_its_scorer_reads(form, hypothesis):
+    learner, scorer, sentences = tagging(form, hypothesis)
     read = scorer.read(sentences)
     assert read.starts.tolist() == [0, 2, 3]
-    assert read.sentences(1, 2).starts.tolist() == [0, 1]
+    assert read.part(1, 2).starts.tolist() == [0, 1]
     lattices = scorer.lattice(read), learner.lattice(read, averaged=False)
     assert all((lattice.starts == read.starts).all() and lattice.n_labels == 2 for lattice in lattices)
 

@@ -1,4 +1,4 @@
-"""The window of a run's last updates: it shows the end of the whole ledger, and counts all of its entries."""
+"""The ledger of a run's updates, however they are entered, and the window of the last ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onkel._core.transaction import Transaction
-from onkel.learners.ledger import Ledger, Window
+from onkel.learners.ledger import LEDGER, Ledger, Window
 
 
 @pytest.mark.parametrize("size", [3, 10, 50])
@@ -37,3 +37,27 @@ def test_one_by_one_is_the_same_as_a_chunk_of_one(make, n_outputs):
             chunk.add(steps, np.array([round]), np.array([10 * round]), change)
         assert len(alone) == len(chunk)
         np.testing.assert_array_equal(alone.entries, chunk.entries)
+
+
+@pytest.mark.parametrize("make", [Ledger, lambda: Window(10)], ids=["ledger", "window"])
+def test_what_a_pass_enters_counts_when_it_is_committed_and_not_before(make):
+    rng, by_pass, by_python = np.random.default_rng(0), make(), make()
+    for round in range(1, 60):
+        made = int(rng.integers(0, 9))
+        steps = np.zeros((9, 1))
+        steps[:made] = rng.choice([0.5, -1.0], (made, 1))
+        before, count = by_pass.entries.copy(), len(by_pass)
+        for committed in (False, True):  # the first pass is dropped
+            entries, n_entries = by_pass.room_for(9)
+            for step in steps[:made, 0]:
+                entries.view(LEDGER)[n_entries[0], 0] = (round, 7, 0, step if committed else 99.0)
+                n_entries[0] += 1
+            assert len(by_pass) == count
+            np.testing.assert_array_equal(by_pass.entries, before)
+            if committed:
+                with Transaction() as change:
+                    by_pass.extend_to(n_entries, change)
+        with Transaction() as change:
+            by_python.add(steps, np.full(9, round), np.full(9, 7), change)
+        assert len(by_pass) == len(by_python)
+        np.testing.assert_array_equal(by_pass.entries, by_python.entries[-len(by_pass.entries) :])

@@ -48,7 +48,7 @@ def doubt_of(inverse, k):
 def record_of(size, beta_error=0.0, alpha_error=0.0):
     """The numbers of a learner that has seen nothing, with errors that deferred steps may have left."""
     record = _native.ProjectronRecord()
-    record.size, record.beta_error, record.alpha_error = size, beta_error, alpha_error
+    record.size, record.beta_error, record.alpha_error, record.next_row_id = size, beta_error, alpha_error, 7
     return record
 
 
@@ -66,7 +66,7 @@ def screened(settings, L, inverse, k, kxx, B, y, dtype=np.float64, deferred=None
     # fmt: on
     outcome = getattr(screen, f"by_{by}")(kxx, np.asarray(y, dtype=float).reshape(1, c))
     assert record.n_seen == seen + (outcome != UNDECIDED)
-    assert record.next_row_id == record.n_seen
+    assert record.next_row_id == 7 + record.n_seen
     assert count[0] == (outcome == DEFERRED)
     if outcome == DEFERRED:
         assert entries.view(LEDGER)[0].tolist() == [(record.n_seen, record.next_row_id - 1, 0, steps[0, 0])]
@@ -78,15 +78,18 @@ def projected(settings, L, k, kxx, B, y, dtype=np.float64):
     room, c, m = len(L), len(B), len(k)
     K, all_B = np.zeros((1, room), dtype=dtype), np.zeros((c, room))
     K[0, :m], all_B[:, :m] = k, B
-    F, steps, added = np.empty((1, c)), np.empty((1, c)), np.zeros(1, dtype=np.int64)
+    F, added = np.empty((1, c)), np.zeros(1, dtype=np.int64)
+    entries, n_entries = np.empty((c, 4), dtype=np.int64), np.zeros(1, dtype=np.int64)
     # fmt: off
     _native.project_pass(
         *settings, K, np.array([[kxx]], dtype=dtype), np.empty((1, room)), 0, L.copy(), all_B, record_of(m),
         np.asarray(y, dtype=float).reshape(1, c), np.ones(1), np.zeros(1, dtype=np.int64),
-        np.empty((c, 4), dtype=np.int64), np.zeros(1, dtype=np.int64), F, steps, added,
+        entries, n_entries, F, added,
     )
     # fmt: on
-    return F[0], steps[0], bool(added[0])
+    steps, made = np.zeros(c), entries.view(LEDGER)[: n_entries[0], 0]
+    steps[made["class"]] = made["step"]
+    return F[0], steps, bool(added[0])
 
 
 # ---------------------------------------------------------------- the estimate

@@ -298,13 +298,14 @@ def test_a_single_row_gets_the_next_id_on_every_path():
     stream = Stream()
     learner = stream.learner()
     assert isinstance(learner, Learner)
+    learner.skip_to(1000)
     outcomes = set()
     for i in range(240):
         updates = learner.n_updates
         learner.learn_one(stream.rows[i : i + 1], stream.targets[i : i + 1])
-        assert (learner.n_seen, learner.next_row_id) == (i + 1, i + 1)
+        assert (learner.n_seen, learner.next_row_id) == (i + 1, 1001 + i)
         if learner.n_updates > updates:
-            assert learner.ledger.entries["row"][-1] == i
+            assert learner.ledger.entries["row"][-1] == 1000 + i
         outcomes.add((learner.n_updates > updates, learner._screen is None))
     assert len(outcomes) >= 3
     learner.learn(stream.rows[:3], stream.targets[:3], np.ones(3), np.array([5, 9000, 7]))
@@ -363,7 +364,7 @@ def arguments(function):
     if function == "project_pass":
         chunk = {"K": np.ones((3, 8)), "K_chunk": np.ones((3, 3)), "Z": np.ones((3, 8)), "known": 4, "L": L}
         given = {"beta": np.ones((2, 8)), "record": record, "y": np.ones((3, 2)), "w": np.ones(3)}
-        found = {"row_ids": np.arange(3), "F": np.ones((3, 2)), "steps": np.ones((3, 2)), "added": np.arange(3)}
+        found = {"row_ids": np.arange(3), "F": np.ones((3, 2)), "added": np.arange(3)}
         ledger = {"entries": np.zeros((6, 4), dtype=np.int64), "n_entries": np.zeros(1, dtype=np.int64)}
         return settings | chunk | given | found | ledger
     if function == "screen":
@@ -415,9 +416,8 @@ WRONG = {
         "w": [np.ones(2)],
         "row_ids": [np.arange(2)],
         "entries": [np.zeros((5, 4), dtype=np.int64), np.zeros((6, 3), dtype=np.int64)],
-        "n_entries": [np.zeros(2, dtype=np.int64), np.array([-1]), np.array([1])],
+        "n_entries": [np.zeros(2, dtype=np.int64), np.array([-1]), np.array([1]), np.array([2**63 - 1])],
         "F": [np.ones((2, 2)), np.ones((3, 1))],
-        "steps": [np.ones((2, 2)), np.ones((3, 1))],
         "added": [np.arange(2)],
     },
     "screen": {

@@ -131,7 +131,7 @@ def test_triangular_systems_are_solved(target, m):
         record, one = _native.ProjectronRecord(), np.ones((1, 1), dtype=np.float32)
         record.size = m
         zero, ledger = np.zeros(1, dtype=np.int64), (np.empty((2, 4), dtype=np.int64), np.zeros(1, dtype=np.int64))
-        left = (nobody, np.ones(1), zero, *ledger, F, np.empty((1, 2)), np.empty(1, dtype=np.int64))
+        left = (nobody, np.ones(1), zero, *ledger, F, np.empty(1, dtype=np.int64))
         with simd(target):
             assert not _native.project_pass(0.0, m, False, True, K[:1].copy(), one, z, known, L, B, record, *left)
         np.testing.assert_allclose(z[:, :m], Z[:1, :m], rtol=1e-12, atol=1e-14)
@@ -143,9 +143,10 @@ def test_a_row_is_right_where_every_output_that_looks_has_its_sign(dtype):
     k = np.array([[1.0, 2.0, 99.0]], dtype=dtype)
     A = np.array([[1.0, 1.0], [1.0, -1.0], [2.0, -1.0]])  # scores 3, −1 and 0, which is wrong for either sign
     record = _native.ProjectronRecord()
-    record.size = 2
+    record.size, record.next_row_id = 2, 7
     exact = _native.exact(k, A, record)
     for y, right in (((1, -1, np.nan), True), ((1, -1, 1), False), ((1, 1, np.nan), False), ((-1, -1, np.nan), False)):
         before = record.n_seen
         assert exact.all_right(np.array([y], dtype=float)) is right
         assert record.n_seen == before + right  # an example that is right is learned: there is nothing to change
+        assert record.next_row_id == 7 + record.n_seen

@@ -310,7 +310,6 @@ def project_pass(
     entries: NDArray,
     n_entries: NDArray,
     F: NDArray,
-    steps: NDArray,
     added: NDArray,
 ) -> bool: ...
 def coefficients(L: NDArray, beta: NDArray, A: NDArray) -> None: ...

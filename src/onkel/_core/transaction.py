@@ -7,7 +7,7 @@ then puts it in place with a single native call, which holds the GIL: no other t
 until it is done.
 
     with Transaction() as change:
-        self.ledger.add(steps, rounds, row_ids, change)      # nothing changes yet
+        self.ledger.add(steps, rounds, row_ids, change)      # or extend_to(…); nothing changes yet
         change.set(self, coef=coef, n_seen=n_seen)
     # now everything has changed
 """

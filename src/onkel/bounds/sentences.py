@@ -10,12 +10,12 @@ m an update may have v·z up to m·N for a sentence of N tokens, so that ‖v‖
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.bounds.theorems import SEPARABLE, Certificate, Theorem, certify
+from onkel.data.sentences import Sentences
 from onkel.learners.tagging import TagLearner
 from onkel.models.viterbi import k_best
 
@@ -36,7 +36,7 @@ def structured_theorem(margin: float, longest: int, radius_sq: float) -> Theorem
     return Theorem("sequences", lambda B, slack, squares: more * B * B, separable=True, constants=constants)
 
 
-def certify_tagging_fit(learner: TagLearner, sentences: Any, y: NDArray[np.int32], epochs: int) -> Certificate:
+def certify_tagging_fit(learner: TagLearner, sentences: Sentences, y: NDArray[np.int32], epochs: int) -> Certificate:
     """The certificate of a fit whose last epoch made no update, with the last guess as the comparator.
 
     The margin of a sentence is the score of its labels less that of the best other labelling, found by 2-best Viterbi.
@@ -44,7 +44,7 @@ def certify_tagging_fit(learner: TagLearner, sentences: Any, y: NDArray[np.int32
     """
     margins, n = [], len(sentences.starts) - 1
     for first in range(0, n, RUN_SENTENCES):
-        part = sentences.sentences(first, min(n, first + RUN_SENTENCES))
+        part = sentences.part(first, min(n, first + RUN_SENTENCES))
         begin = int(sentences.starts[first])
         for one in learner.lattice(part, averaged=False).sentences():
             labels, begin = y[begin : begin + len(one.E)], begin + len(one.E)

@@ -397,7 +397,7 @@ def _smallest_bound(
     """The B = √R/γ of the smallest bound, that bound and its theorem; of equal bounds, the first theorem's.
 
     A bound that is not below the number of rounds does not count: then that number is the bound. `a` (n,) are the
-    cosines y u·φ(x)/√R, sorted; None without a comparator.
+    cosines y u·φ(x)/√R, ascending; None without a comparator.
     """
     found: list[tuple[float, float, Theorem]] = []
     if a is not None:

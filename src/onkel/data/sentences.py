@@ -22,5 +22,5 @@ class Sentences(Protocol):
     def starts(self) -> NDArray[np.int64]:
         """Where each sentence begins, in tokens, and the end of the last one, shape (sentences + 1,)."""
 
-    def sentences(self, first: int, last: int) -> Sentences:
+    def part(self, first: int, last: int) -> Sentences:
         """The sentences first … last − 1."""

@@ -44,7 +44,7 @@ class TokenFeatures(NamedTuple):
         values = None if self.values is None else self.values[kept]
         return self._replace(indptr=left[self.indptr], ids=self.ids[kept], values=values)
 
-    def sentences(self, first: int, last: int) -> TokenFeatures:
+    def part(self, first: int, last: int) -> TokenFeatures:
         """The sentences first … last − 1; ids and values share the memory of all."""
         begin, end = int(self.starts[first]), int(self.starts[last])
         rows = slice(int(self.indptr[begin]), int(self.indptr[end]))

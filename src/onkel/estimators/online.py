@@ -342,7 +342,7 @@ class OnlineEstimator(Estimator):
         """Whether an example of this class has been seen, and no class is announced that has not come."""
         targets = self._targets
         assert isinstance(targets, Labels)
-        if targets.latest and targets.latest > learner.n_seen:
+        if targets.latest and targets.latest > learner.n_seen:  # 0: all were known from the start; n_seen takes longer
             return False
         try:
             return label in targets.since and type(label) is not complex  # 1 + 0j equals 1

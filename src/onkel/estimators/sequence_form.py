@@ -202,7 +202,7 @@ class LinearForm:
             return VotedTokens(learner.run(self.index), *voters)
         return learner.scorer(self.index, averaged=hypothesis == "averaged")
 
-    def restricted(self, learner: TagLearner) -> tuple[LinearForm, TagLearner]:
+    def restricted(self, learner: TagLearner) -> tuple[LinearForm, StructuredLearner]:
         assert isinstance(learner, StructuredLearner)
         if not self.index.has_names:
             return self, learner.copy()

@@ -108,7 +108,7 @@ def product(
     n, d = len(x), x.n_features
     sparse = d >= form.sparse_from and x.is_sparse()
     right = z._kept.get((form, sparse))
-    if right is None:
+    if right is None:  # seldom: `keep` alone would make the closure at every call
         right = z.keep((form, sparse), lambda: _right(form, z, sparse))
     if n == 1 and not sparse:  # the core computes the aux and the norm of a single dense row
         done = right.dense(x.dense(), None, A, scores, gram, below, 1, *ONE_ROW)

@@ -64,7 +64,7 @@ class VectorRows(Rows):
     """Rows of a dense or CSR matrix from `onkel.checks.check_matrix`, or of a `Csr` with `n_features` columns."""
 
     def __init__(self, matrix: Any, n_features: int | None = None) -> None:
-        self._kept = {}  # as the base does: a call of its __init__ is a third of the time for a single row
+        self._kept = {}  # what Rows.__init__ does; its call would take a third of the time for a single row
         self._dense: NDArray | None = None
         self._csr: Csr | None = None
         self.n_features: int

@@ -5,7 +5,9 @@ A chunk of examples is learned in parts of at most `CHUNK` rows, and each part i
 1. The kernel values of the part with the slots, and with itself, are computed at once.
 2. With these values the examples are learned one by one, on copies of the learner's arrays: in the compiled core
    (cpp/learn/budget.h), or in Python (`onkel.learners.budgeted_pass`) if the core has no twin of the rule or policy.
-3. The copies take the place of the arrays, and the rows that entered a slot are written into it, all at once.
+   The updates are written behind the entries of the ledger.
+3. The copies take the place of the arrays, the rows that entered a slot are written into it, and the new entries of
+   the ledger count, all at once.
 
 The result does not depend on how a stream is cut into parts: a kernel value depends on its two rows only, and sums
 over the slots are formed in the order of the slots.
@@ -239,20 +241,20 @@ class BudgetedLearner:
         """Learns from the examples one by one, and returns the score of each before it was learned, (n, outputs)."""
         self._one = None  # before anything that it is bound to is replaced
         memory, F = self._memory(rows), np.empty(targets.shape)
-        entries, n_entries = self.ledger.core_view(targets.size)
-        n_entries = n_entries.copy()
+        entries, n_entries = self.ledger.room_for(targets.size)
+        # fmt: off
         if self._settings is None:
-            of_examples = targets, weights, row_ids, entries, n_entries, F
-            python_pass(self.rule, self.norma, self.policy, memory, *of_examples)
+            python_pass(
+                self.rule, self.norma, self.policy, memory, targets, weights, row_ids, entries, n_entries, F,
+            )
         else:
             m = memory
-            # fmt: off
             _native.budget_pass(
                 self._settings, m.K, m.K_chunk, m.K_slots, m.coef, m.k_ss, m.row_in_slot, m.base,
                 m.sq_norms, m.margin, m.offset, m.record.view(np.uint8),
                 targets, weights, row_ids, entries, n_entries, F,
             )
-            # fmt: on
+        # fmt: on
         with Transaction() as change:
             self.ledger.extend_to(n_entries, change)
             self._put_in_place(memory, rows, row_ids, change)

@@ -37,10 +37,10 @@ def python_pass(
     """Learns from the examples of a chunk one by one, by any rule and policy.
 
     Given the targets y (b, outputs), the sample weights w (b,), the ids of the rows (b,), `memory`, which it updates,
-    and room in the ledger (`Ledger.core_view`), where it enters the steps. Result: the scores F (b, outputs) of each
+    and room in the ledger (`Ledger.room_for`), where it enters the steps. Result: the scores F (b, outputs) of each
     example before it was learned.
     """
-    log = entries.view(LEDGER)[:, 0]
+    ledger = entries.view(LEDGER)[:, 0]
     for i in range(len(y)):
         eta = norma.rate(memory.n_seen + 1) if norma else 0.0
         size = memory.size
@@ -69,6 +69,6 @@ def python_pass(
             policy.take(memory, Example(i, steps, F[i], y[i], float(w[i])))
             if memory.scale < SMALL_SCALE:
                 memory.fold_scale()
-            for o in np.flatnonzero(steps).tolist():
-                log[n_entries[0]] = memory.n_seen, row_ids[i], o, steps[o]
-                n_entries += 1
+            for o in np.flatnonzero(steps).tolist():  # with what the policy has added to them
+                ledger[n_entries[0]] = memory.n_seen, row_ids[i], o, steps[o]
+                n_entries[0] += 1

@@ -66,7 +66,7 @@ class KernelTagLearner:
         assert isinstance(sentences, TokenVectors)
         for s in order.tolist():
             begin, end = int(sentences.starts[s]), int(sentences.starts[s + 1])
-            self._learn_one(sentences.sentences(s, s + 1), y[begin:end], begin)
+            self._learn_one(sentences.part(s, s + 1), y[begin:end], begin)
 
     def _learn_one(self, sentence: TokenVectors, y: NDArray[np.int32], row_id: int) -> None:
         lattice = self.lattice(sentence, averaged=False)

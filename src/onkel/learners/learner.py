@@ -84,7 +84,10 @@ class Learner(Protocol):
         """How many examples the next part of a chunk of such rows should have, 1 to `most`."""
 
     def learn_one(self, row: Rows, target: Floats) -> None:
-        """Learns from one example of weight 1, target (1, outputs), faster than `learn`; its id is `next_row_id`."""
+        """Learns from one example of weight 1, faster than `learn` where it can; `target` has shape (1, outputs).
+
+        The row gets the id `next_row_id`; a group of rows brings the ids of its rows.
+        """
 
     def skip_to(self, row_id: int) -> None:
         """Rows up to this id were given but left out, because their weight is 0: `next_row_id` is at least `row_id`."""
@@ -153,7 +156,7 @@ def learn_in_parts(
 
 
 def fill_chunk(kernel: Kernel, x: Rows, out: NDArray) -> None:
-    """out = k(x, x) of a chunk, contiguous, on and below the diagonal; the entries above it are unspecified.
+    """Fills `out`, C-contiguous, with k(x, x) on and below the diagonal; the entries above it are unspecified.
 
     On the diagonal are the bits that a learner computes for each row alone, so that chunk ≡ loop.
     """

@@ -24,7 +24,11 @@ class Ledger:
     """All updates in order. Each entry holds the round, the id of the row, the output ("class") and the step.
 
     Rounds count from 1 over all epochs. `entries` is an array of dtype `LEDGER`. New entries are written behind the
-    last one, where nobody looks, and become visible when the transaction is committed.
+    last one, where nobody looks. They come in three ways:
+
+    add, add_one         Python has the steps; the entries count when the transaction is committed.
+    room_for, extend_to  A pass in the core writes them; they count when the transaction is committed.
+    core_view            A native call that holds the GIL changes the whole learner; they count at once.
     """
 
     def __init__(self) -> None:
@@ -43,14 +47,23 @@ class Ledger:
     def core_view(self, more: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Room for `more` entries and the number of those in use, as the core takes them (cpp/learn/ledger.h).
 
-        The core adds entries in place; the two arrays are valid until the next call of another method. If it is given a
-        copy of the number, the new entries count only when `extend_to` has been committed.
+        The core adds entries in place, and they count at once. The arrays are the ledger's until it makes room, is
+        rolled back or extended.
         """
         self.reserve(more)
         return self._room.view(np.int64).reshape(-1, 4), self._count
 
+    def room_for(self, more: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same with a copy of the number, for a pass whose entries shall count with the rest of what it learns.
+
+        They count when `extend_to` has been committed. If the pass is stopped, nothing has changed: what it wrote lies
+        where nobody looks, and the next pass writes over it.
+        """
+        entries, n_entries = self.core_view(more)
+        return entries, n_entries.copy()
+
     def extend_to(self, n_entries: NDArray[np.int64], change: Transaction) -> None:
-        """Entries were written into the room of `core_view`: so many (1,) will be in use."""
+        """What a pass wrote into `room_for` counts when the transaction is committed; the ledger keeps the array."""
         change.set(self, _count=n_entries)
 
     def reserve(self, more: int) -> None:

@@ -136,11 +136,11 @@ class LinearPerceptronLearner(CountedLearner):
         """
         assert isinstance(rows, VectorRows)
         (data, indptr, indices), F = core_rows(rows), np.empty(targets.shape)
-        entries, count = self.ledger.core_view(len(rows) * self.n_outputs)
+        entries, n_entries = self.ledger.core_view(len(rows) * self.n_outputs)
         # fmt: off
         _native.primal_pass(
             data, indptr, indices, targets, weights, row_ids, self.eta, self.bias,
-            self.V, self.moments, self.counts.view(np.uint8), entries, count, F,
+            self.V, self.moments, self.counts.view(np.uint8), entries, n_entries, F,
         )
         # fmt: on
         return F

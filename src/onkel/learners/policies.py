@@ -164,7 +164,7 @@ class Example(NamedTuple):
     """An example on which the rule makes a step."""
 
     i: int  # its row in the chunk
-    steps: NDArray[np.float64]  # (outputs,): the rule's steps
+    steps: NDArray[np.float64]  # (outputs,): the rule's steps; `take` may add to them, and the ledger gets the sums
     f: NDArray[np.float64]  # (outputs,): its scores before the step
     y: NDArray[np.float64]  # (outputs,): its targets
     w: float  # its sample weight

@@ -176,11 +176,11 @@ class LinearPRankLearner(_PRank):
         """
         assert isinstance(rows, VectorRows)
         (data, indptr, indices), F = core_rows(rows), np.empty(targets.shape)
-        entries, count = self.ledger.core_view(len(rows) * self.n_outputs)
+        entries, n_entries = self.ledger.core_view(len(rows) * self.n_outputs)
         # fmt: off
         _native.prank_primal_pass(
             data, indptr, indices, targets, row_ids, self.w, self.thresholds, self.counts.view(np.uint8),
-            entries, count, F,
+            entries, n_entries, F,
         )
         # fmt: on
         return F

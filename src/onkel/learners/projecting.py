@@ -67,7 +67,7 @@ class Part:
     K_chunk: NDArray  # (b, b): with each other, on and below the diagonal; or (b, 1): k(x, x) only
     Z: Floats  # (b, room): their projections
     F: Floats  # (b, outputs): the score of each before it was learned
-    steps: Floats  # (b, outputs): the steps, 0 where there was none
+    steps: Floats  # (1, outputs): where the screening of a single example writes its steps
     added: Ints  # (b,): 1 where an example became a support vector
 
     @classmethod
@@ -75,7 +75,7 @@ class Part:
         """Allocates the arrays. With `full` no example can become a support vector, and K_chunk is (b, 1)."""
         K_chunk = np.empty((b, 1 if full else b), dtype)
         K, Z = np.empty((b, room), dtype), aligned_empty((b, room), np.float64)
-        return cls(K, K_chunk, Z, np.empty((b, n_outputs)), np.empty((b, n_outputs)), np.empty(b, dtype=np.int64))
+        return cls(K, K_chunk, Z, np.empty((b, n_outputs)), np.empty((1, n_outputs)), np.empty(b, dtype=np.int64))
 
     def fits(self, room: int, n_outputs: int, dtype: np.dtype) -> bool:
         """Whether the arrays have these sizes and this dtype."""
@@ -396,12 +396,11 @@ class ProjectingLearner:
         self._screen = self._exact = None  # they write to the present record
         applied = with_deferred(self.L, m, self.beta, self.deferred)
         beta, record.beta_error, record.alpha_error = applied.copy(), 0.0, 0.0
-        entries, n_entries = self.ledger.core_view(y.size)
-        n_entries = n_entries.copy()
+        entries, n_entries = self.ledger.room_for(y.size)
         # fmt: off
         learned = _native.project_pass(
             *self._settings, p.K, p.K_chunk, p.Z, known, self.L, beta, record,
-            y, w, row_ids, entries, n_entries, p.F, p.steps, p.added,
+            y, w, row_ids, entries, n_entries, p.F, p.added,
         )
         # fmt: on
         with Transaction() as change:

@@ -277,7 +277,7 @@ class KernelRankingLearner(KernelPerceptronLearner):
         return _queries(rows, CHUNK, most)
 
     def learn_one(self, row: Rows, target: Floats) -> None:
-        """Learns from one query."""
+        """Learns from one query, which brings the ids of its rows."""
         self.learn(row, target, ONE, np.array([self.next_row_id]))
 
     # ---------------------------------------------------------------- state

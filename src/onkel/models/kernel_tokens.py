@@ -34,7 +34,7 @@ class TokenVectors(NamedTuple):
     starts: NDArray[np.int64]  # (sentences + 1,)
     rows: Rows  # (tokens, features)
 
-    def sentences(self, first: int, last: int) -> TokenVectors:
+    def part(self, first: int, last: int) -> TokenVectors:
         """The sentences first … last − 1."""
         begin, end = int(self.starts[first]), int(self.starts[last])
         return TokenVectors(self.starts[first : last + 1] - begin, self.rows[begin:end])

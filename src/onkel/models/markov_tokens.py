@@ -34,7 +34,7 @@ class MarkovSentences(NamedTuple):
     starts: NDArray[np.int64]
     sequences: Sequence[Any]
 
-    def sentences(self, first: int, last: int) -> MarkovSentences:
+    def part(self, first: int, last: int) -> MarkovSentences:
         """The sentences first … last − 1."""
         return MarkovSentences(self.starts[first : last + 1] - self.starts[first], self.sequences[first:last])
 

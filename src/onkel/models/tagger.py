@@ -206,7 +206,7 @@ class Tagger(Frozen):
             mask = allowed_mask(allowed, self.labels, sentences.starts, "allowed tags")
         for first in range(0, n, RUN_SENTENCES):
             last = min(n, first + RUN_SENTENCES)
-            part = sentences if n <= RUN_SENTENCES else sentences.sentences(first, last)
+            part = sentences if n <= RUN_SENTENCES else sentences.part(first, last)
             tokens = slice(int(sentences.starts[first]), int(sentences.starts[last]))
             yield part, None if mask is None else mask[tokens], first
 
