@@ -24,7 +24,7 @@ BudgetSettings settings_of(const std::string& rule, const std::string& policy, s
   check.that(policy_traits, "policy must be the name of a policy of the core");
   check.that(bool(budget) == (policy_traits->policy != onkel::Policy::kGrow), "every policy but Grow has a budget");
   if (budget) check.least("budget", *budget, 1);
-  return {*rule_traits, *policy_traits, budget.value_or(std::numeric_limits<int64_t>::max()),
+  return {*rule_traits, *policy_traits, budget.value_or(onkel::kNoBudget),
           {C, epsilon, eta, lam, nu, root_schedule, intercept}};
 }
 

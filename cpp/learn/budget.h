@@ -16,6 +16,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "learn/ledger.h"
 #include "learn/rules.h"
@@ -48,7 +49,8 @@ constexpr PolicyTraits kPolicies[] = {
 // The numbers of a learner: onkel.learners.policies.RECORD has the same fields in the same order.
 struct BudgetRecord {
   double scale;         // the factor of all coefficients in the slots
-  double spread;        // the product of the scales that were folded into them, which weights outside the slots lack
+  double spread;        // without a budget: the product of the scales that were folded into them, which weights outside
+                        // the slots lack; with one 1
   double Q, M, shrink;  // of the Forgetron: what removals have cost so far, mistakes, the last phi
   int64_t size, head;   // slots in use; the oldest slot, once all of the budget are in use
   uint64_t random;      // state of the generator
@@ -64,6 +66,8 @@ struct PendingColumns {
   int count = 0;
   int64_t slot[kMost], row[kMost];  // slot[n] was taken by row[n] of the chunk; of two in one slot the last counts
 };
+
+constexpr int64_t kNoBudget = std::numeric_limits<int64_t>::max();
 
 // The slots of a learner during a pass, the numbers of its state, the ids of the rows and the ledger (the last two are
 // arguments of the pass in Python); all arrays belong to the caller. They have room for `cap` slots: for as many as can
@@ -85,12 +89,13 @@ template <class T> struct Memory {
   PendingColumns pending = {};
 
   bool full() const { return record->size == budget; }
+  bool grows() const { return budget == kNoBudget; }
 };
 
 struct BudgetSettings {
   RuleTraits rule;
   PolicyTraits policy;
-  int64_t budget;  // the largest number there is for kGrow
+  int64_t budget;  // kNoBudget for kGrow
   RuleParams params;
 };
 
@@ -245,7 +250,7 @@ constexpr double kSmallScale = 1e-20;  // weights divided by it fit into a float
 template <class T> void fold_scale(Memory<T>& m) {
   for (int64_t o = 0; o < m.c; ++o)
     for (int64_t j = 0; j < m.record->size; ++j) m.coef[o * m.cap + j] *= m.record->scale;
-  m.record->spread *= m.record->scale;
+  if (m.grows()) m.record->spread *= m.record->scale;  // else there are no others, and it would underflow in the end
   m.record->scale = 1;
 }
 

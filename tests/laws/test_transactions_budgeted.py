@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import pickle
 from collections.abc import Sequence
@@ -446,7 +447,18 @@ def test_scores_stay_finite_however_small_the_common_factor_gets(policy, native)
     learner = BudgetedLearner(kernel, 1, rules.soft_margin, policy, norma=DECAYS, margin=1.0)
     learner._settings = learner._settings if native else None
     y = examples("Forgetron")[1]
-    for _ in range(4):  # the factor of the first example is 0.1^240
+    for _ in range(8):  # the factor of the first example is 0.1^480, which is 0
         learner.learn(rows, y, np.ones(N), np.arange(N))
         assert np.isfinite(learner.scores(rows)).all()
+        assert seen(BudgetedLearner.from_state(learner.state())) == seen(learner)  # it can be saved and loaded
     np.testing.assert_allclose(learner.scores(rows), learner.scorer().scores(rows), rtol=1e-5, atol=1e-6)
+
+
+def test_a_learner_with_a_budget_whose_unused_factor_has_underflowed_is_read():
+    learner = new("Forgetron")
+    learn(learner, "Forgetron", 0, 40)
+    state = learner.state()
+    lost = dataclasses.replace(
+        state, settings={**state.settings, "record": {**state.settings["record"], "spread": 0.0}}
+    )
+    assert BudgetedLearner.from_state(lost).state() == state

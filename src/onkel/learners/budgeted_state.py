@@ -181,7 +181,7 @@ def _check_number(state: State, name: str, value: Any) -> None:
 def _restored(kind: type[L], state: State, rule: Rule, policy: Policy) -> L:
     """A learner with this rule and policy and the contents of a state."""
     kernel, offset = state.kernel(), state.array("offset", np.float64, (None,))
-    n_outputs, record = len(offset), _record(state)
+    n_outputs, record = len(offset), _record(state, policy.budget)
     state.check(n_outputs > 0, "there must be an output")
     margin = state.setting("first_margin", float, at_least=-np.inf)
     learner = kind(kernel, n_outputs, rule, policy, norma=_named_norma(state, rule), margin=margin)
@@ -208,13 +208,15 @@ def _restored(kind: type[L], state: State, rule: Rule, policy: Policy) -> L:
     return learner
 
 
-def _record(state: State) -> NDArray[np.void]:
+def _record(state: State, budget: int | None) -> NDArray[np.void]:
     """The numbers of the learner: counts must be ≥ 0, factors positive, and all finite."""
-    numbers = _dict(state, "record", set(RECORD.names or ()))
+    numbers = dict(_dict(state, "record", set(RECORD.names or ())))
     for name, value in numbers.items():
         wanted = float if RECORD[name].kind == "f" else int
         state.check(type(value) is wanted, f"{name!r} of the record must be of type {wanted.__name__}")
         state.check(RECORD[name].kind != "u" or 0 <= value < 2**64, f"{name!r} of the record must have 64 bits")
+    if budget is not None and numbers["spread"] == 0:
+        numbers["spread"] = 1.0  # unused; version 0.1.0.dev0 multiplied it as well, until it underflowed
     for name in ("scale", "spread", "shrink"):
         state.check(0 < numbers[name] < np.inf, f"{name!r} of the record must be positive; got {numbers[name]}")
     for name in ("Q", "M"):

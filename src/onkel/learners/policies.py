@@ -40,7 +40,7 @@ __all__ = [
 RECORD = np.dtype(
     [
         ("scale", np.float64),  # the common factor of the weights of all slots
-        ("spread", np.float64),  # the product of the scales that were multiplied into `coef`
+        ("spread", np.float64),  # without a budget: the product of the scales multiplied into `coef`; with one 1
         ("Q", np.float64),  # the Forgetron's: the cost of all removals so far,
         ("M", np.float64),  # the number of mistakes,
         ("shrink", np.float64),  # and φ, the last factor by which it shrank all weights
@@ -77,8 +77,8 @@ class RecordField(Generic[N]):
 class Memory:
     """The slots of a learner while it learns from a chunk, and the numbers that belong to them.
 
-    The weight of slot j in output o is ``scale * coef[o, j]``. `spread` is the product of the scales that were
-    multiplied into `coef`: weights outside the slots, which a learner without a budget has, are multiplied by it. Q, M
+    The weight of slot j in output o is ``scale * coef[o, j]``. `spread` is for a learner without a budget the product
+    of the scales that were multiplied into `coef`: its weights outside the slots are multiplied by it. Q, M
     and `shrink` are the Forgetron's: the cost of all removals so far, the number of mistakes, and φ, the last factor by
     which it shrank. `size` is the number of slots in use, and `head` the oldest slot, once all are in use.
 
@@ -141,7 +141,8 @@ class Memory:
     def fold_scale(self) -> None:
         """Multiplies the common factor into the weights and resets it to 1, when it has become small."""
         self.coef[:, : self.size] *= self.scale
-        self.spread *= self.scale
+        if self.budget is None:  # else there are no weights outside the slots, and it would underflow in the end
+            self.spread *= self.scale
         self.scale = 1.0
 
     def next_slot(self) -> int:
