@@ -45,11 +45,12 @@ class Lock {
       ticket = next_++;
       queue_->waiting.push_back(ticket);
     }
-    while (!wait_for_turn(ticket, me))
-      if (PyErr_CheckSignals() != 0) {
-        give_up(ticket);
-        throw nb::python_error();
-      }
+    while (!wait_for_turn(ticket, me)) {
+      const bool raised = PyErr_CheckSignals() != 0, forked = forks_ != forks;  // by a handler; this is the child
+      if (raised && !forked) give_up(ticket);
+      if (raised) throw nb::python_error();
+      if (forked) return enter();
+    }
   }
 
   void leave() {

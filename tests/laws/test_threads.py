@@ -242,8 +242,24 @@ else:
         for thread in threads[1:]:
             thread.start()
         time.sleep(0.1)
-    code = fork()
-    done.set()
+    if who == "a handler, while this thread waits":
+        def fork_here(*_):
+            global child
+            child = os.fork()
+            done.set()
+            if not child:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(20)
+        signal.signal(signal.SIGALRM, fork_here)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with lock:
+            pass
+        if not child:
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    else:
+        code = fork()
+        done.set()
     for thread in threads:
         thread.join()
 print(code)
@@ -251,7 +267,7 @@ print(code)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.parametrize("who", ["itself", "another", "others waiting"])
+@pytest.mark.parametrize("who", ["itself", "another", "others waiting", "a handler, while this thread waits"])
 def test_threads_of_a_forked_process_wait_for_no_thread_that_it_does_not_have(who):
     for _ in range(3):
         found = subprocess.run([sys.executable, "-c", FORKED, who], capture_output=True, text=True, timeout=100)
