@@ -168,7 +168,8 @@ class Call:
         if rounds is None:
             assert self.before == self.learned_ones == 0, "not fitted any more"
             assert error is not None
-            assert estimator.predict_one(self.stream.probes[0]) is None
+            probes = self.stream.probes
+            assert estimator.predict_one(probes[:1] if sp.issparse(probes) else probes[0]) is None
             with pytest.raises(NotFittedError):
                 estimator.predict(self.stream.probes)
             rounds = 0

@@ -306,7 +306,8 @@ class EigenPath:
     def __init__(self, problem: RidgeProblem) -> None:
         self.problem = problem
         matrix, _ = _matrix(problem, np.dtype(np.float64))
-        values, self.vectors = eigh(matrix, lower=True, overwrite_a=True, driver="evd", check_finite=False)
+        driver = "evd" if len(matrix) > 1 else None  # SciPy 1.11 gives "evd" too little room for a single number
+        values, self.vectors = eigh(matrix, lower=True, overwrite_a=True, driver=driver, check_finite=False)
         self.rounding = rounding_errors(len(values), float(np.abs(values).max()))
         self.values = np.where((values < 0) & (values >= -self.rounding), 0.0, values)  # negative only by rounding
         self._Z = self.vectors.T @ (problem.root[:, None] * problem.Y)  # (n, targets)
