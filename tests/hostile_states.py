@@ -19,8 +19,8 @@ from onkel.learners.groups import Groups
 from onkel.learners.learner import learn_in_parts
 from onkel.models.model import ScoreModel
 from onkel.models.ranking import ItemVote
-from onkel.models.state import State, from_state
 from onkel.registry import KINDS
+from onkel.states.state import State, from_state
 
 REFUSED = (InputError, KindError)
 ROOMS = ("model/", "decision/", "learner/")

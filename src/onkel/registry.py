@@ -1,15 +1,15 @@
-"""Two static tables: all public names of the package `onkel`, and the class of each kind of state.
+"""Static tables: all public names of the package `onkel`, the class of each kind of state, and what reads kernels.
 
 `ENTRIES` serves the lazy imports of the package, the river adapters, and the contract tests, which test every estimator
-that is listed here. `KINDS` serves `onkel.models.state.from_state`, which thus needs no import of the classes that it
-makes. The module imports the standard library only.
+that is listed here. `KINDS` serves `onkel.states.state.from_state`, and `FROM_CONFIG` its JSON, so that they need no
+import of what they make. The module imports the standard library only.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["ENTRIES", "KINDS", "Entry", "Task", "estimators"]
+__all__ = ["ENTRIES", "FROM_CONFIG", "KINDS", "Entry", "Task", "estimators"]
 
 Task = Literal["module", "function", "transform", "classify", "regress", "detect", "rank", "tag"]
 
@@ -70,6 +70,7 @@ ENTRIES = (
 )
 
 LEARNED = ("transform", "classify", "regress", "detect", "rank", "tag")  # the tasks of estimators
+FROM_CONFIG = "onkel.kernels.config:from_config"  # a kernel from its config
 # The kind of a state → the class that has `from_state` for it, as "module:Class".
 KINDS = {
     "model/score": "onkel.models.model:ScoreModel",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onkel.models.state import State
+from onkel.states.state import State
 
 VALUES = (None, "x", True, -1, 0, 3, 2**70, 1e308, float("nan"), float("inf"), -0.5, [], {}, [1], {"x": 1}, [[[]]])
 PARAMETERS = (

@@ -25,7 +25,7 @@ from strategies import EVERY_VECTOR_KERNEL
 import onkel
 from onkel import registry
 from onkel.kernels import RBF, Custom, Linear, Precomputed, register
-from onkel.models.state import to_json
+from onkel.states.state import to_json
 
 
 class Stored(NamedTuple):

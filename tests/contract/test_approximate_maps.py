@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.features import EigenMap, NystroemMap, PolynomialMap, RandomFourierMap
 from onkel.kernels import RBF, Chi2, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
-from onkel.models.state import State, from_json, from_state, to_json
+from onkel.states.state import State, from_json, from_state, to_json
 
 APPROXIMATE = [NystroemMap, RandomFourierMap]
 words = Custom(lambda a, b: float(len(set(a) & set(b))), pairwise=True, takes="objects", psd=True)

@@ -18,7 +18,7 @@ from contract.hostile_cases import CASES, case, use
 
 import onkel
 from onkel.errors import OnkelError
-from onkel.models.state import State, from_state
+from onkel.states.state import State, from_state
 
 FEW, MANY = 100, 4000  # mutants of each estimator
 

@@ -37,15 +37,15 @@ def test_the_layers_name_every_module_and_nothing_else():
     assert not {name.strip("()") for name in named if "(" in name} & set(there)  # rooms that are still to be built
 
 
-def test_there_are_eight_layers_and_few_modules_outside_the_rooms():
-    assert len(layers()) == 8
+def test_there_are_nine_layers_and_few_modules_outside_the_rooms():
+    assert len(layers()) == 9
     assert len([name for name in FILES if "/" not in name]) <= 6
 
 
 # ---------------------------------------------------------------- rooms, files and who knows whom
 
 # What breaks a rule today. A list may only shrink: an entry that is no longer needed fails its test, too.
-CROWDED = {"estimators": 41, "learners": 36, "models": 22}
+CROWDED = {"estimators": 41, "learners": 36, "models": 19}
 LONG = {"src/onkel/estimators/online.py": 315, "src/onkel/learners/svm/dual.py": 305, "cpp/bind/product.cpp": 349}
 KNOW_THEIR_MAKER = {
     "onkel.estimators.estimator_state",

@@ -24,7 +24,7 @@ from contract.stored import STORED, Stored
 import onkel
 from onkel import registry
 from onkel.files.container import FORMAT
-from onkel.models.state import State
+from onkel.states.state import State
 
 FOLDER = Path(__file__).parent / "kept_files"
 KEPT = sorted(FOLDER.glob("*/*.onkel"))

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from onkel import SVC, SVR, OneClassSVM, RankingPerceptron, SequencePerceptron
 from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom
+from onkel.kernels.rows_state import rows_from_state, rows_state
 from onkel.models import (
     Classes,
     Columns,
@@ -29,9 +30,8 @@ from onkel.models import (
     Vote,
     from_state,
 )
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.state import from_json, to_json
 from onkel.registry import KINDS
+from onkel.states.state import from_json, to_json
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 3))

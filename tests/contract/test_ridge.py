@@ -17,8 +17,8 @@ from onkel.errors import GramError, InputError, KindError, ParameterError, Shape
 from onkel.estimators import ridge_solvers
 from onkel.kernels import RBF, Custom, Sigmoid
 from onkel.learners import available_memory
-from onkel.models.state import State, from_json, from_state, to_json
 from onkel.plot import AlphaPathDisplay
+from onkel.states.state import State, from_json, from_state, to_json
 
 mpl.use("Agg")
 

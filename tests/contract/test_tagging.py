@@ -22,8 +22,8 @@ from onkel.data import Corpus, Templates
 from onkel.errors import InputError, KindError, OnkelError
 from onkel.kernels import RBF
 from onkel.models import viterbi
-from onkel.models.state import State, from_json, from_state, to_json
 from onkel.models.tagger import Tagger
+from onkel.states.state import State, from_json, from_state, to_json
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "big"]
 TAG = {"the": "DT", "a": "DT", "cat": "NN", "dog": "NN", "sat": "VB", "ran": "VB", "big": "JJ"}

@@ -12,7 +12,7 @@ import pytest
 from onkel import SequencePerceptron
 from onkel.data import Corpus, TemplateFeatures, Templates
 from onkel.errors import InputError, KindError, OnkelError, ShapeError, ValuesError
-from onkel.models.state import State, from_state
+from onkel.states.state import State, from_state
 
 WORDS = [["He", "runs"], ["She", "sleeps", "well"], ["It", "rains"]]
 TAGS = [["PRON", "VERB"], ["PRON", "VERB", "ADV"], ["PRON", "VERB"]]

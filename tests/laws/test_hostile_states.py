@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hostile_states import ESTIMATORS, REFUSED, ROOMS, Mutant, mutants, states_of, try_out, twice_changed
 
-from onkel.models.state import from_state
 from onkel.registry import KINDS
+from onkel.states.state import from_state
 
 TRIED = 150  # mutants of each state in a short run
 

@@ -21,6 +21,7 @@ from onkel import SVC, SVR, KernelPerceptron, OneClassSVM
 from onkel._core.transaction import Transaction
 from onkel.kernels import RBF, Custom, Linear, Precomputed, prepare
 from onkel.kernels.rows import GramRows, ObjectRows
+from onkel.kernels.rows_state import rows_from_state, rows_state
 from onkel.kernels.vectors import GrowingRows, VectorRows
 from onkel.models import (
     Classes,
@@ -32,8 +33,7 @@ from onkel.models import (
     State,
     from_state,
 )
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.state import from_json, to_json
+from onkel.states.state import from_json, to_json
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))

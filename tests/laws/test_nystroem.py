@@ -16,7 +16,7 @@ from onkel.kernels import RBF, Custom, Laplacian, Linear, Polynomial, Precompute
 from onkel.kernels.centers import Centers
 from onkel.learners import whitened_sums
 from onkel.learners.nystroem import WhitenedSums
-from onkel.models.state import from_state
+from onkel.states.state import from_state
 
 RNG = np.random.default_rng(0)
 X, TEST = RNG.normal(size=(90, 3)), RNG.normal(size=(25, 3))

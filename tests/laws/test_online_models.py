@@ -13,7 +13,7 @@ import onkel
 from onkel import registry
 from onkel.errors import InputError
 from onkel.models.model import ScoreModel
-from onkel.models.state import State, from_state
+from onkel.states.state import State, from_state
 
 # queries and sentences have tests of their own
 ONLINE = {

@@ -17,7 +17,7 @@ from onkel.errors import InputError, KindError
 from onkel.kernels import RBF, Polynomial, prepare
 from onkel.learners.recursive_least_squares import FadingCovariance, RootCovariance, Triangle
 from onkel.learners.recursive_ridge import RecursiveRidgeLearner
-from onkel.models.state import State, from_state
+from onkel.states.state import State, from_state
 
 forgetting = pytest.mark.parametrize("forgetting", [1.0, 0.97])
 

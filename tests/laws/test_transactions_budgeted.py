@@ -25,7 +25,7 @@ from onkel.learners.budgeted import BudgetedLearner
 from onkel.learners.learner import learn_in_parts
 from onkel.learners.policies import RECORD
 from onkel.learners.rules import Regularised, Rule
-from onkel.models.state import State
+from onkel.states.state import State
 
 N, PART, BUDGET = 60, 8, 9
 

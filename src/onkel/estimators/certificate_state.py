@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from onkel.bounds.theorems import Certificate, Form
 from onkel.errors import InputError
 from onkel.estimators.fitted import Certified
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,7 +30,7 @@ from onkel.estimators.vocabulary import Vocabulary
 from onkel.kernels import Kernel, Linear
 from onkel.learners.learner import Learner
 from onkel.models.columns import Columns
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 if TYPE_CHECKING:
     from onkel.estimators.online import OnlineEstimator

@@ -44,7 +44,7 @@ from onkel.models.columns import Columns, dict_of
 from onkel.models.decision import Decision
 from onkel.models.model import ScoreModel
 from onkel.models.scorer import Scorer
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["OnlineEstimator"]
 

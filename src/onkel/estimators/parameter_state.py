@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from onkel.errors import InputError, KindError
 from onkel.kernels import Kernel
 from onkel.kernels.custom import Custom
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["check_values", "params_settings", "read_params"]
 

@@ -32,7 +32,7 @@ from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.scorer import support_data
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["Input", "RidgeEstimator", "check_alpha"]
 

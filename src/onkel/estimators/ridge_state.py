@@ -16,7 +16,7 @@ from onkel.learners.ridge_posterior import RidgePosterior
 from onkel.learners.whitened_sums import WhitenedSums
 from onkel.models.columns import Columns
 from onkel.models.expansion import Expansion
-from onkel.models.state import State
+from onkel.states.state import State
 
 if TYPE_CHECKING:
     from onkel.estimators.ridge_base import RidgeEstimator

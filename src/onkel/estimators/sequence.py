@@ -29,9 +29,9 @@ from onkel.kernels import Kernel
 from onkel.learners.epochs import run_epochs
 from onkel.learners.structured import StructuredLearner
 from onkel.learners.tagging import SentenceEpochs, TagLearner, learn_sentences
-from onkel.models.state import State
 from onkel.models.tag_constraints import SCHEMES, allowed_mask, best_allowed, check_scheme
 from onkel.models.tagger import Explanation, FeatureWeight, Labelling, Tagger
+from onkel.states.state import State
 
 __all__ = ["SequencePerceptron"]
 

@@ -33,11 +33,11 @@ from onkel.estimators.sequence_input import are_matrices, is_matrix
 from onkel.learners.structured import StructuredLearner
 from onkel.learners.tag_log import Voters, draw_voters
 from onkel.models.index_state import index_from_state, index_state
-from onkel.models.state import State
 from onkel.models.tag_updates import places, renumbered
 from onkel.models.token_scorer import TokenScorer
 from onkel.models.viterbi import width
 from onkel.models.voted_tokens import VotedTokens
+from onkel.states.state import State
 
 if TYPE_CHECKING:
     from onkel.estimators.sequence import SequencePerceptron

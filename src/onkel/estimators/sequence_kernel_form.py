@@ -13,15 +13,15 @@ from onkel.errors import InputError, KindError
 from onkel.estimators.sequence_form import voters_of
 from onkel.kernels import Kernel
 from onkel.kernels.named import KERNEL_NAMES, named_kernel
+from onkel.kernels.rows_state import MOST_FEATURES
 from onkel.learners.kernel_tagging import KernelTagLearner
 from onkel.learners.markov_tagging import MarkovLearner
 from onkel.learners.tagging import TagLearner
 from onkel.models.kernel_tokens import TokenVectors, read_vectors
 from onkel.models.markov_tokens import NO_STATE, MarkovSentences, read_markov
-from onkel.models.rows_state import MOST_FEATURES
-from onkel.models.state import Setting, State
 from onkel.models.token_scorer import TokenScorer
 from onkel.models.voted_tokens import VotedTokens
+from onkel.states.state import Setting, State
 
 __all__ = ["KernelForm", "MarkovForm"]
 

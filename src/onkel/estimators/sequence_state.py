@@ -29,8 +29,8 @@ from onkel.learners.structured import StructuredLearner
 from onkel.learners.tagging import TagLearner
 from onkel.models.columns import Columns
 from onkel.models.index_state import index_state
-from onkel.models.state import Setting, State
 from onkel.models.tagger import check_labels
+from onkel.states.state import Setting, State
 
 if TYPE_CHECKING:
     from onkel.estimators.sequence import SequencePerceptron

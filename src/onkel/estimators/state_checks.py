@@ -18,9 +18,9 @@ from onkel.estimators.vocabulary import Vocabulary
 from onkel.kernels import Kernel
 from onkel.kernels.combine import On
 from onkel.kernels.custom import After
+from onkel.kernels.rows_state import MOST_FEATURES, rows_from_state
 from onkel.models.columns import Columns
-from onkel.models.rows_state import MOST_FEATURES, rows_from_state
-from onkel.models.state import State, from_state
+from onkel.states.state import State, from_state
 
 __all__ = [
     "check_different",

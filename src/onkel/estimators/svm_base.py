@@ -41,7 +41,7 @@ from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.one_vs_one import OneVsOne
 from onkel.models.scorer import support_data
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["SupportVectorMachine", "as_support", "finite_total", "fit_one", "times"]
 

@@ -19,7 +19,7 @@ from onkel.estimators.state_checks import check_rows, check_sorted_labels, part_
 from onkel.models.columns import Columns
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 if TYPE_CHECKING:
     from onkel.estimators.svm_base import SupportVectorMachine

@@ -35,7 +35,7 @@ from onkel.checks import check_finite, check_number
 from onkel.errors import InputError, KindError, ParameterError
 from onkel.estimators.state_checks import check_different
 from onkel.models.decision import Classes, Decision, Number
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = [
     "Labels",

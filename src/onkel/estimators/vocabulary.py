@@ -25,7 +25,7 @@ from onkel.errors import InputError, KindError
 from onkel.kernels.vectors import FEW_FEATURES, VectorRows
 from onkel.learners.learner import Learner
 from onkel.models.columns import FEW, Columns, csr_of_dicts
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 if TYPE_CHECKING:
     from onkel.estimators.online import OnlineEstimator

@@ -19,9 +19,9 @@ from onkel.features.map_state import from_map_state, map_state, read_kernel
 from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.rows_state import rows_from_state, rows_state
 from onkel.kernels.vectors import VectorRows
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["EigenMap"]
 

@@ -13,7 +13,7 @@ from onkel.estimators.parameter_state import params_settings, read_params
 from onkel.estimators.state_checks import kernel_columns, part_of, refuse
 from onkel.kernels import Kernel
 from onkel.models.columns import Columns
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["check_vectors", "from_map_state", "map_state", "read_kernel"]
 
@@ -51,7 +51,7 @@ def from_map_state(cls: type[Map], state: State, fitted: str) -> tuple[Map, Colu
 
 def read_kernel(state: State, fitted: State, columns: Columns) -> Kernel:
     """The kernel of a fitted map, which must take data with these columns."""
-    kernel = fitted.kernel()
+    kernel: Kernel = fitted.kernel()
     kernel_columns(state, kernel, columns)
     return kernel
 

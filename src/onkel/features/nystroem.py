@@ -25,10 +25,10 @@ from onkel.gram import check
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.centers import Centers, without_block
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.rows_state import rows_from_state, rows_state
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.nystroem import CENTER_CHOICES, choose_centers, given_centers
-from onkel.models.rows_state import rows_from_state, rows_state
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["NystroemMap"]
 

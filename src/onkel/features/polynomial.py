@@ -32,7 +32,7 @@ from onkel.errors import ParameterError, ShapeError
 from onkel.estimators.base import undo_on_error
 from onkel.estimators.state_checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["PolynomialMap"]
 

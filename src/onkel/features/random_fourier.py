@@ -37,7 +37,7 @@ from onkel.features.map_state import check_vectors, from_map_state, map_state, r
 from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.kernels import RBF, Kernel, Laplacian, Matern, RationalQuadratic, prepare
 from onkel.kernels.combine import Multiple
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["RandomFourierMap"]
 

@@ -23,8 +23,8 @@ import onkel
 from onkel.errors import FileFormatError, InputError, KindError
 from onkel.files import container, tensors
 from onkel.files.summary import summary_of
-from onkel.models.state import State, from_json, from_state, to_json
 from onkel.registry import KINDS
+from onkel.states.state import State, from_json, from_state, to_json
 
 __all__ = ["load", "save"]
 

@@ -19,18 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import ShapeError
+from onkel.states.state import read_only
 
-__all__ = ["NO_ROWS", "GramRows", "ObjectRows", "Rows", "joined", "read_only"]
+__all__ = ["NO_ROWS", "GramRows", "ObjectRows", "Rows", "joined"]
 
 T = TypeVar("T")
-
-
-def read_only(array: NDArray) -> NDArray:
-    """A view of an array through which it cannot be written to; the array itself if it is already read-only."""
-    if array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
-    return array
 
 
 class Rows:

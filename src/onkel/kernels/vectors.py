@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from onkel._core import PANEL_BYTES, _native, aligned, aligned_empty, aligned_zeros, thread_count
 from onkel._core.transaction import Transaction
 from onkel.kernels.precision import narrow
-from onkel.kernels.rows import Rows, read_only
+from onkel.kernels.rows import Rows
+from onkel.states.state import read_only
 
 __all__ = ["FEW_FEATURES", "Csr", "GrowingRows", "Panels", "VectorRows", "grows"]
 

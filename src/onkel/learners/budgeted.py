@@ -40,7 +40,7 @@ from onkel.learners.rules import Regularised, Rule
 from onkel.learners.slots import Slots, features_in_use
 from onkel.learners.support import Support
 from onkel.models.expansion import Expansion
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["BudgetedLearner"]
 

@@ -18,14 +18,14 @@ from onkel._core.transaction import Transaction
 from onkel.checks import FLOATS
 from onkel.errors import InputError, KindError
 from onkel.kernels.rows import NO_ROWS, Rows
+from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.learners import policies, rules
 from onkel.learners.ledger import Window
 from onkel.learners.policies import RECORD, Policy
 from onkel.learners.rules import Regularised, Rule
 from onkel.learners.slots import Slots
 from onkel.learners.support import Support, SupportSize
-from onkel.models.rows_state import kernel_rows, rows_state
-from onkel.models.state import LARGEST_COUNT, State
+from onkel.states.state import LARGEST_COUNT, State
 
 if TYPE_CHECKING:
     from onkel.learners.budgeted import BudgetedLearner

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.ledger import Window
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["CHUNK_ROWS", "CHUNK_VALUES", "CountedLearner", "core_rows"]
 

@@ -26,8 +26,8 @@ from onkel.learners.rules import is_mistake
 from onkel.learners.slots import features_in_use
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
-from onkel.models.state import Setting, State
 from onkel.models.vote import Vote, vote_weights
+from onkel.states.state import Setting, State
 
 __all__ = ["CHUNK", "HYPOTHESES", "PANEL", "Hypothesis", "KernelPerceptronLearner", "decide"]
 

@@ -20,10 +20,10 @@ from onkel.learners.support import Support
 from onkel.learners.tag_log import log_of_state, rounds_of
 from onkel.models.expansion import Expansion
 from onkel.models.kernel_tokens import KernelRun, KernelTokens, TokenVectors, check_support
-from onkel.models.state import Setting, State
 from onkel.models.tag_updates import Updates, joined, no_features, updates_arrays
 from onkel.models.token_scorer import Transitions
 from onkel.models.viterbi import Lattice, best, padded
+from onkel.states.state import Setting, State
 
 __all__ = ["KernelTagLearner"]
 

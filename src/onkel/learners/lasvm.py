@@ -27,6 +27,7 @@ from onkel._core import _native, thread_count
 from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, Rows
+from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.kernel_cache import KernelRowCache
@@ -35,8 +36,7 @@ from onkel.learners.learner import NO_LOCK, ONE, Floats, Ints
 from onkel.learners.ledger import Window
 from onkel.learners.slots import KeptRows
 from onkel.models.expansion import Expansion
-from onkel.models.rows_state import kernel_rows, rows_state
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["LasvmLearner"]
 

@@ -16,7 +16,7 @@ from onkel._core import _native
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.slots import DENSE_FEATURES
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["KeptExamples", "LasvmSolution", "kept_of_state"]
 

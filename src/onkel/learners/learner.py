@@ -29,7 +29,7 @@ from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill_below
 from onkel.learners.ledger import Ledger
 from onkel.models.scorer import Scorer
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["NO_LOCK", "ONE", "Learner", "fill_chunk", "learn_in_parts"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
-from onkel.models.state import LARGEST_COUNT, State
+from onkel.states.state import LARGEST_COUNT, State
 
 __all__ = ["LEDGER", "Ledger", "Window"]
 

@@ -17,7 +17,7 @@ from onkel.kernels.vectors import VectorRows
 from onkel.learners.counted import CHUNK_ROWS, CHUNK_VALUES, CountedLearner, core_rows
 from onkel.learners.learner import ONE, Floats, Ints
 from onkel.models.linear import LinearModel
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["LinearPerceptronLearner"]
 

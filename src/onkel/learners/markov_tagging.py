@@ -27,8 +27,8 @@ from onkel.models.markov_tokens import (
     local_features,
     markov_lattice,
 )
-from onkel.models.state import State
 from onkel.models.viterbi import Lattice, best
+from onkel.states.state import State
 
 __all__ = ["MarkovLearner"]
 

@@ -29,7 +29,7 @@ from onkel.learners.slots import features_in_use
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["KernelPRankLearner", "LinearPRankLearner", "prank_steps"]
 

@@ -49,7 +49,7 @@ from onkel.learners.projecting_state import read_state, write_state
 from onkel.learners.screening import LEDGER_FULL, UNDECIDED, Inverse, with_deferred
 from onkel.learners.slots import Slots
 from onkel.models.expansion import Expansion
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["ProjectingLearner"]
 

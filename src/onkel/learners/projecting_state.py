@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.vectors import GrowingRows
 from onkel.learners.ledger import Window
 from onkel.learners.support import grown
-from onkel.models.rows_state import kernel_rows, rows_state
-from onkel.models.state import LARGEST_COUNT, State
+from onkel.states.state import LARGEST_COUNT, State
 
 if TYPE_CHECKING:
     from onkel.learners.projecting import ProjectingLearner

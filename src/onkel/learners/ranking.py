@@ -29,8 +29,8 @@ from onkel.learners.learner import ONE, Floats, Ints
 from onkel.learners.linear_perceptron import LinearPerceptronLearner
 from onkel.models.expansion import Expansion
 from onkel.models.ranking import ItemVote
-from onkel.models.state import State
 from onkel.models.vote import vote_weights
+from onkel.states.state import State
 
 __all__ = ["PAIRS", "KernelRankingLearner", "LinearRankingLearner", "Pairs", "RankingLearner", "update_terms"]
 

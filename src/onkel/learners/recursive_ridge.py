@@ -51,7 +51,7 @@ from onkel.learners.recursive_least_squares import Covariance, Triangle, prior
 from onkel.learners.slots import features_in_use
 from onkel.learners.support import Support, SupportSize
 from onkel.models.expansion import Expansion
-from onkel.models.state import Setting, State
+from onkel.states.state import Setting, State
 
 __all__ = ["FLOOR", "RecursiveRidgeLearner", "variances"]
 

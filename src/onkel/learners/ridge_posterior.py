@@ -19,10 +19,10 @@ from scipy.linalg.lapack import dtrtrs
 
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
+from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import fill
 from onkel.learners.ridge import CholeskyFactor
-from onkel.models.rows_state import kernel_rows, rows_state
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["RidgePosterior"]
 

@@ -16,10 +16,10 @@ from onkel._core.transaction import Transaction
 from onkel.errors import InputError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, GramRows, Rows, joined
+from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import add_scores
 from onkel.kernels.vectors import GrowingRows, VectorRows
-from onkel.models.rows_state import kernel_rows, rows_state
-from onkel.models.state import LARGEST_COUNT, State
+from onkel.states.state import LARGEST_COUNT, State
 
 __all__ = ["Support", "SupportSize"]
 

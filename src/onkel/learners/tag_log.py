@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError
-from onkel.models.state import State
 from onkel.models.tag_updates import Updates, chosen, tokens_of, updates_of_arrays
+from onkel.states.state import State
 
 __all__ = ["TagLog", "Voters", "draw_voters", "log_of_state", "rounds_of"]
 

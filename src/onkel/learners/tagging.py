@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from onkel.data.sentences import Sentences
 from onkel.learners.learner import NO_LOCK
-from onkel.models.state import State
 from onkel.models.viterbi import Lattice
+from onkel.states.state import State
 
 __all__ = ["SentenceEpochs", "TagLearner", "learn_sentences"]
 

@@ -35,8 +35,8 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri, dtrtrs
 from onkel.errors import GramError, InputError, ShapeError, ValuesError
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
-from onkel.models.rows_state import kernel_rows, rows_state
-from onkel.models.state import LARGEST_COUNT, Setting, State
+from onkel.kernels.rows_state import kernel_rows, rows_state
+from onkel.states.state import LARGEST_COUNT, Setting, State
 
 __all__ = ["Solution", "WhitenedSums", "refuse_no_penalty", "regularised_factor"]
 

@@ -23,8 +23,8 @@ from onkel.models.model import Model, ScoreModel
 from onkel.models.one_vs_one import OneVsOne
 from onkel.models.ranking import ItemVote, RankingModel
 from onkel.models.scorer import Contribution, Scorer
-from onkel.models.state import State, from_state
 from onkel.models.vote import Vote
+from onkel.states.state import State, from_state
 
 __all__ = [
     "Classes",

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from onkel.errors import InputError, KindError, ValuesError
 from onkel.kernels.vectors import Csr, VectorRows
-from onkel.models.frozen import Frozen
-from onkel.models.state import State
+from onkel.states.frozen import Frozen
+from onkel.states.state import State
 
 __all__ = ["FEW", "Columns", "csr_of_dicts", "dict_of", "dicts_of"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import ParameterError
-from onkel.models.frozen import Frozen
 from onkel.models.one_vs_one import by_class, votes
-from onkel.models.state import State
+from onkel.states.frozen import Frozen
+from onkel.states.state import State
 
 __all__ = ["Classes", "Decision", "Number", "Outlier", "Ranks", "best_class"]
 

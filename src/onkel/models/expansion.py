@@ -14,7 +14,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.pursuit import pursue
 from onkel.kernels.tiles import add_scores
 from onkel.models.scorer import Contribution, SupportModel, check_output
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["Expansion", "ReducedExpansion"]
 

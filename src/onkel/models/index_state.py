@@ -8,7 +8,7 @@ from onkel.data.string_features import StringFeatures, VectorFeatures
 from onkel.data.template_features import TemplateFeatures
 from onkel.data.token_features import FeatureIndex
 from onkel.errors import InputError
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["index_from_state", "index_state"]
 

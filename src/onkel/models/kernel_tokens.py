@@ -15,13 +15,13 @@ from onkel.errors import InputError
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
 from onkel.models.expansion import Expansion
-from onkel.models.frozen import Frozen
-from onkel.models.state import State, from_state
 from onkel.models.tag_tables import TagTables
 from onkel.models.tag_updates import Updates, no_features, updates_arrays, updates_of_arrays
 from onkel.models.token_scorer import Transitions
 from onkel.models.viterbi import Lattice, padded
 from onkel.models.voted_tokens import replayed
+from onkel.states.frozen import Frozen
+from onkel.states.state import State, from_state
 
 __all__ = ["KernelRun", "KernelTokens", "TokenVectors", "check_support", "read_vectors"]
 

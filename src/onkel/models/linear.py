@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from onkel.errors import ShapeError
 from onkel.kernels import Linear, prepare
 from onkel.kernels.vectors import VectorRows
-from onkel.models.frozen import Frozen
 from onkel.models.scorer import as_one_row, check_output, check_width
-from onkel.models.state import State
+from onkel.states.frozen import Frozen
+from onkel.states.state import State
 
 __all__ = ["FeatureContribution", "LinearModel"]
 

@@ -22,11 +22,11 @@ from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns, dict_of, dicts_of
 from onkel.models.decision import Classes, Decision, Outlier, Ranks
 from onkel.models.expansion import Expansion, ReducedExpansion
-from onkel.models.frozen import Frozen
 from onkel.models.linear import FeatureContribution, LinearModel
 from onkel.models.one_vs_one import OneVsOne
 from onkel.models.scorer import Contribution, Scorer, SupportModel, as_one_row, support_data
-from onkel.models.state import State, from_state
+from onkel.states.frozen import Frozen
+from onkel.states.state import State, from_state
 
 __all__ = ["Contribution", "Model", "ScoreModel", "SupportModel", "support_data"]
 

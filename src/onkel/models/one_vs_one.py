@@ -12,7 +12,7 @@ from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
 from onkel.models.expansion import Expansion, ReducedExpansion
 from onkel.models.scorer import Contribution, SupportModel, check_output
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["OneVsOne", "all_pairs", "by_class", "votes"]
 

@@ -12,7 +12,7 @@ from onkel.errors import KindError
 from onkel.kernels.tiles import fill
 from onkel.models.expansion import Expansion
 from onkel.models.model import NO_VOTES, ScoreModel
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["ItemVote", "RankingModel", "best_item"]
 

@@ -21,11 +21,11 @@ from onkel.checks import check_integer
 from onkel.errors import ShapeError
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
-from onkel.models.frozen import Frozen
-from onkel.models.rows_state import kernel_rows, rows_state
-from onkel.models.state import Setting, State
+from onkel.states.frozen import Frozen
+from onkel.states.state import Setting, State
 
 __all__ = ["Contribution", "Scorer", "SupportModel", "support_data"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.data.token_features import TokenFeatures
-from onkel.models.state import LARGEST_COUNT, State
+from onkel.states.state import LARGEST_COUNT, State
 
 __all__ = [
     "Updates",

@@ -18,9 +18,7 @@ from onkel.data.sentences import Sentences
 from onkel.data.template_features import TemplateFeatures
 from onkel.errors import InputError, KindError
 from onkel.models.expansion import ReducedExpansion
-from onkel.models.frozen import Frozen
 from onkel.models.kernel_tokens import KernelTokens
-from onkel.models.state import State, from_state
 from onkel.models.tag_constraints import (
     SCHEMES,
     allowed_mask,
@@ -32,6 +30,8 @@ from onkel.models.tag_constraints import (
 from onkel.models.token_scorer import LinearTokens, TokenScorer
 from onkel.models.viterbi import Lattice, best, k_best
 from onkel.models.voted_tokens import VotedTokens
+from onkel.states.frozen import Frozen
+from onkel.states.state import State, from_state
 
 __all__ = ["Explanation", "FeatureWeight", "Labelling", "Tagger", "TokenTerms"]
 

@@ -21,10 +21,10 @@ from onkel._core import _native, thread_count
 from onkel.checks import FLOATS
 from onkel.data.sentences import Sentences
 from onkel.data.token_features import FeatureIndex, TokenFeatures
-from onkel.models.frozen import Frozen
 from onkel.models.index_state import index_from_state, index_state
-from onkel.models.state import State
 from onkel.models.viterbi import Lattice, padded, width
+from onkel.states.frozen import Frozen
+from onkel.states.state import State
 
 __all__ = ["LinearTokens", "SparseWeights", "TokenScorer", "Transitions", "sparse_weights"]
 

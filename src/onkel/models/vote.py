@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onkel._core import _native
 from onkel.kernels.tiles import fill
 from onkel.models.scorer import SupportModel
-from onkel.models.state import State
+from onkel.states.state import State
 
 __all__ = ["Vote", "vote_weights"]
 

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from onkel.data.sentences import Sentences
 from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.errors import InputError
-from onkel.models.frozen import Frozen
 from onkel.models.index_state import index_from_state, index_state
-from onkel.models.state import State, from_state
 from onkel.models.tag_tables import TagTables, new_counts
 from onkel.models.tag_updates import Updates, updates_arrays, updates_of_arrays
 from onkel.models.viterbi import Lattice
+from onkel.states.frozen import Frozen
+from onkel.states.state import State, from_state
 
 __all__ = ["LinearRun", "Run", "VotedTokens", "replayed"]
 

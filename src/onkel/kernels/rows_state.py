@@ -18,7 +18,7 @@ from onkel.errors import InputError, KindError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import Csr, VectorRows
-from onkel.models.state import LARGEST_COUNT, State
+from onkel.states.state import LARGEST_COUNT, State
 
 __all__ = ["MOST_FEATURES", "kernel_rows", "rows_from_state", "rows_state"]
 

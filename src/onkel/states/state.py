@@ -24,28 +24,42 @@ import math
 import reprlib
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from onkel import kernels
 from onkel.checks import check_integer
 from onkel.errors import InputError, KindError
-from onkel.kernels import Kernel
-from onkel.kernels.rows import read_only
-from onkel.registry import KINDS
+from onkel.registry import FROM_CONFIG, KINDS
 
-__all__ = ["JSON", "Setting", "State", "from_json", "from_state", "to_json"]
+__all__ = ["JSON", "Setting", "State", "from_json", "from_state", "read_only", "to_json"]
+
+
+@runtime_checkable
+class Configured(Protocol):
+    """A kernel, for this room: a value that describes itself by ``config()``."""
+
+    def config(self) -> dict[str, Any]:
+        """The value as a dict that JSON can hold."""
+
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
-Setting: TypeAlias = "bool | int | float | str | Kernel | Sequence[Setting] | Mapping[str, Setting] | None"
+Setting: TypeAlias = "bool | int | float | str | Configured | Sequence[Setting] | Mapping[str, Setting] | None"
 T = TypeVar("T", bool, int, float, str)
 
 SCALARS = (type(None), bool, int, float, str)
 KERNEL, FLOAT = "$kernel", "$float"  # keys that stand for a kernel and for NaN or infinity in JSON
 LARGEST_COUNT = 2**53  # of what a learner counts: it can count on for ever, and a float64 holds it exactly
 WIDEST_EMPTY = 2**20  # the longest axis of an array without entries, which takes no room in a file whatever its shape
+
+
+def read_only(array: NDArray) -> NDArray:
+    """A view of an array through which it cannot be written to; the array itself if it is already read-only."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -134,10 +148,10 @@ class State:
         if not right:
             raise InputError(f"{self._name}: {wanted}.")
 
-    def kernel(self, name: str = "kernel") -> Kernel:
+    def kernel(self, name: str = "kernel") -> Any:
         """The setting of this name, which must be a kernel."""
         value = self._value(name)
-        if not isinstance(value, Kernel):
+        if not isinstance(value, Configured):
             raise InputError(f"{self._name}: {name!r} must be a kernel; got {_shown(value)}. Read JSON by from_json.")
         return value
 
@@ -289,9 +303,14 @@ def from_state(state: State, room: str = "") -> object:
             f"from_state: the kind must be one of {known}; got {_shown(state.kind)}. "
             "If a newer onkel has written it, update onkel to read it."
         )
-    module, _, name = KINDS[state.kind].partition(":")
-    made: object = getattr(importlib.import_module(module), name).from_state(state)
+    made: object = _imported(KINDS[state.kind]).from_state(state)
     return made
+
+
+def _imported(path: str) -> Any:
+    """What the registry names as "module:name"."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 # ---------------------------------------------------------------- settings
@@ -299,7 +318,7 @@ def from_state(state: State, room: str = "") -> object:
 
 def _frozen(value: object, where: str) -> Setting:
     """A copy of a setting that cannot be changed; refuses what JSON could not hold, except kernels."""
-    if type(value) in SCALARS or isinstance(value, Kernel):
+    if type(value) in SCALARS or isinstance(value, Configured):
         return value  # type: ignore[return-value]
     if isinstance(value, np.generic) and type(value.item()) in SCALARS:
         return value.item()  # type: ignore[no-any-return]
@@ -379,7 +398,7 @@ def to_json(settings: Mapping[str, Setting]) -> dict[str, JSON]:
     A kernel becomes {"$kernel": kernel.config()}, which refuses functions that are not registered. NaN and infinities,
     which JSON does not have, become {"$float": "nan"} and the like.
 
-    >>> from onkel.models.state import to_json
+    >>> from onkel.states.state import to_json
     >>> to_json({"budget": 50, "rate": float("inf")})
     {'budget': 50, 'rate': {'$float': 'inf'}}
     """
@@ -387,7 +406,7 @@ def to_json(settings: Mapping[str, Setting]) -> dict[str, JSON]:
 
 
 def _to_json(value: Setting) -> JSON:
-    if isinstance(value, Kernel):
+    if isinstance(value, Configured):
         return {KERNEL: value.config()}
     if isinstance(value, float) and not math.isfinite(value):
         return {FLOAT: str(value)}
@@ -404,7 +423,8 @@ def from_json(plain: Mapping[str, JSON]) -> dict[str, Setting]:
 def _from_json(value: JSON) -> Setting:
     if isinstance(value, Mapping):
         if KERNEL in value:
-            return kernels.from_config(value[KERNEL])  # type: ignore[arg-type]
+            kernel: Configured = _imported(FROM_CONFIG)(value[KERNEL])
+            return kernel
         if FLOAT in value:
             if value[FLOAT] not in ("nan", "inf", "-inf"):
                 raise InputError(f"from_json: {FLOAT} must be 'nan', 'inf' or '-inf'; got {value[FLOAT]!r}.")

@@ -1,4 +1,4 @@
-"""The base class of what this room holds: values that never change."""
+"""The base class of values that never change, such as models."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from onkel.kernels.rows import Rows, read_only
-from onkel.models.state import State
+from onkel.states.state import State, read_only
 
 __all__ = ["Frozen"]
 
@@ -27,7 +26,7 @@ class Frozen(ABC):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 object.__setattr__(self, field.name, read_only(value))
-            elif isinstance(value, Rows):
+            elif hasattr(value, "read_only"):  # rows
                 object.__setattr__(self, field.name, value.read_only())
 
     @abstractmethod
