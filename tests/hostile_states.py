@@ -313,7 +313,7 @@ def _learn(learner: Any) -> None:
 def _learn_sentences(learner: Any) -> None:
     starts, y = np.array([0, 2, 3]), np.array([0, 1, 1], dtype=np.int32) % learner.n_labels
     if hasattr(learner, "tables"):
-        from onkel.data.token_features import TokenFeatures
+        from onkel.text.token_features import TokenFeatures
 
         ids = np.array([0, 1, 0, 1], dtype=np.int32)
         learner.add_features(2, 1)

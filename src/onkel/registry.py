@@ -74,6 +74,9 @@ FROM_CONFIG = "onkel.kernels.config:from_config"  # a kernel from its config
 # The kind of a state → the class that has `from_state` for it, as "module:Class".
 KINDS = {
     "model/score": "onkel.models.model:ScoreModel",
+    "features/templates": "onkel.text.template_features:TemplateFeatures",
+    "features/strings": "onkel.text.string_features:StringFeatures",
+    "features/vectors": "onkel.text.string_features:VectorFeatures",
     "columns/plain": "onkel.models.columns:Columns",
     "scorer/expansion": "onkel.models.expansion:Expansion",
     "scorer/reduced": "onkel.models.expansion:ReducedExpansion",

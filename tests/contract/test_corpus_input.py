@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -226,7 +227,7 @@ def test_a_template_with_a_wrong_column_is_named_and_nothing_is_added():
             call(GOOD)
     with pytest.raises(InputError, match=r"sequences\[1\] is empty"):
         index.add([["a"], []])
-    assert (index.n_features, index.state()[1]["strings"].size) == (0, 0)
+    assert (index.n_features, index.state().arrays["strings"].size) == (0, 0)
 
 
 def test_arguments_of_an_index_are_checked():
@@ -281,11 +282,11 @@ def damaged(arrays):
 
 def test_arrays_that_do_not_fit_each_other_are_refused_or_harmless():
     index = index_with_pairs()
-    settings, arrays = index.state()
+    state = index.state()
     refused = 0
-    for wrong in damaged(arrays):
+    for wrong in damaged(state.arrays):
         try:
-            other = TemplateFeatures.from_state(settings, wrong)
+            other = TemplateFeatures.from_state(dataclasses.replace(state, arrays=wrong))
         except InputError:
             refused += 1
         else:  # another index, but a sound one
@@ -297,7 +298,7 @@ def test_arrays_that_do_not_fit_each_other_are_refused_or_harmless():
 @pytest.mark.parametrize("settings", [{}, {"templates": "U00:%x[0,0]"}, {"templates": "?", "n_bits": None}])
 def test_settings_that_are_none_are_refused(settings):
     with pytest.raises(OnkelError):
-        TemplateFeatures.from_state(settings, index_with_pairs().state()[1])
+        TemplateFeatures.from_state(dataclasses.replace(index_with_pairs().state(), settings=settings))
 
 
 def test_lines_may_end_in_carriage_returns_alone(tmp_path):

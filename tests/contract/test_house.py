@@ -45,7 +45,7 @@ def test_there_are_nine_layers_and_few_modules_outside_the_rooms():
 # ---------------------------------------------------------------- rooms, files and who knows whom
 
 # What breaks a rule today. A list may only shrink: an entry that is no longer needed fails its test, too.
-CROWDED = {"estimators": 41, "learners": 36, "models": 19}
+CROWDED = {"estimators": 41, "learners": 36, "models": 18}
 LONG = {"src/onkel/estimators/online.py": 315, "src/onkel/learners/svm/dual.py": 305, "cpp/bind/product.cpp": 349}
 KNOW_THEIR_MAKER = {
     "onkel.estimators.estimator_state",

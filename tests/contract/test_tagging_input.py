@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from collections.abc import Mapping
 from typing import Any
@@ -111,7 +112,7 @@ def test_copies_and_states_remember_the_columns():
     index.find([["a"], ["b"]])  # learns nothing
     index.add([])
     index.add(PAIRS)
-    for other in (index, index.copy(), index.selected([1, 0]), TemplateFeatures.from_state(*index.state())):
+    for other in (index, index.copy(), index.selected([1, 0]), TemplateFeatures.from_state(index.state())):
         with pytest.raises(ShapeError, match="a tuple of 2 strings"):
             other.find(WORDS)
         assert other.find(PAIRS).n_tokens == 7
@@ -143,9 +144,9 @@ def test_an_older_state_is_read_and_takes_the_columns_of_the_next_sentences():
 def test_a_state_with_impossible_columns_is_refused(edit):
     index = TemplateFeatures(Templates.ready("pos"))
     index.add(WORDS)
-    settings, arrays = index.state()
+    state = index.state()
     with pytest.raises(OnkelError, match="columns"):
-        TemplateFeatures.from_state({**settings, **edit}, arrays)
+        TemplateFeatures.from_state(dataclasses.replace(state, settings={**state.settings, **edit}))
 
 
 def test_an_iterator_of_sentences_is_learned_from_as_a_list_of_them():

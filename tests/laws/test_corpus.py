@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sequence_oracles import slow_conll
 
-from onkel.data import Corpus, TokenColumn, conll, read_conll, write_conll
+from onkel.data import Corpus, TokenColumn, read_conll, write_conll
+from onkel.text import conll
 
 # Words of one and of many bytes, shorter and longer than eight bytes, which are compared in one step.
 words = st.sampled_from(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import pickle
 
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onkel.data.string_features import StringFeatures
 from onkel.errors import InputError, KindError, ValuesError
+from onkel.text.string_features import StringFeatures
 
 # few letters make equal strings, long ones share their beginnings, some are not ASCII
 texts = st.one_of(st.text("ab", max_size=3), st.text("aé€😀\0", max_size=5), st.integers(0, 40).map(lambda n: "w" * n))
@@ -58,7 +59,7 @@ def test_copies_and_states_are_the_same_index_and_independent(first, second):
         index.copy(),
         copy.deepcopy(index),
         pickle.loads(pickle.dumps(index)),
-        StringFeatures.from_state(*index.state()),
+        StringFeatures.from_state(index.state()),
     ]
     expected = [twin.add(second).ids.tolist() for twin in twins]
     assert index.names() == before
@@ -144,6 +145,6 @@ def slow_hash(text: str) -> int:
 def test_a_state_that_holds_no_strings_is_refused(change):
     index = StringFeatures()
     index.add([[["a", "b"]]])
-    settings, arrays = index.state()
+    state = index.state()
     with pytest.raises(InputError):
-        StringFeatures.from_state(settings, arrays | change)
+        StringFeatures.from_state(dataclasses.replace(state, arrays={**state.arrays, **change}))

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sequence_oracles import CRFSUITE_CHUNKING, SlowTemplateFeatures
 
-from onkel.data import Corpus, TemplateFeatures, Templates, template_features
+from onkel.data import Corpus, TemplateFeatures, Templates
+from onkel.text import template_features
 
 # One part, two, three and five; each kind of form; text between parts; no part at all; pairs of labels.
 MIXED = """
@@ -118,7 +119,7 @@ def test_a_selection_has_its_features_numbered_in_its_order(text, known, other, 
 def test_an_index_comes_back_from_its_state_and_grows_alike(text, known, other):
     index = TemplateFeatures(Templates.parse(text))
     index.add(known)
-    again = TemplateFeatures.from_state(*index.state())
+    again = TemplateFeatures.from_state(index.state())
     others = [again, index.copy(), pickle.loads(pickle.dumps(index)), copy.deepcopy(index)]
     ids = index.add(other).ids.tolist()
     for one in others:
@@ -141,7 +142,7 @@ def test_a_state_keeps_only_the_strings_that_a_feature_uses():
     index.add([[f"Word{i}"] for i in range(1000)])
     selected = index.selected([0, 5])
     assert selected.names() == ["U00:Word0", "U01:word2"]
-    assert selected.state()[1]["strings"].tobytes() == b"Word0word2"
+    assert selected.state().arrays["strings"].tobytes() == b"Word0word2"
 
 
 @settings(max_examples=25)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.bounds.theorems import SEPARABLE, Certificate, Theorem, certify
-from onkel.data.sentences import Sentences
 from onkel.learners.tagging import TagLearner
 from onkel.models.viterbi import k_best
+from onkel.text.sentences import Sentences
 
 __all__ = ["certify_tagging_fit", "structured_theorem"]
 

@@ -16,7 +16,6 @@ from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.sentences import certify_tagging_fit
 from onkel.checks import check_integer, check_number, check_one_of
-from onkel.data.sentences import Sentences
 from onkel.errors import InputError
 from onkel.estimators import sequence_state
 from onkel.estimators.base import Estimator, undo_on_error
@@ -32,6 +31,7 @@ from onkel.learners.tagging import SentenceEpochs, TagLearner, learn_sentences
 from onkel.models.tag_constraints import SCHEMES, allowed_mask, best_allowed, check_scheme
 from onkel.models.tagger import Explanation, FeatureWeight, Labelling, Tagger
 from onkel.states.state import State
+from onkel.text.sentences import Sentences
 
 __all__ = ["SequencePerceptron"]
 

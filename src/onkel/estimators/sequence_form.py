@@ -15,9 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from onkel.data.corpus import Corpus
-from onkel.data.sentences import Sentences
-from onkel.data.string_features import (
+from onkel.errors import InputError, KindError, ParameterError
+from onkel.estimators.sequence_input import are_matrices, is_matrix
+from onkel.learners.structured import StructuredLearner
+from onkel.learners.tag_log import Voters, draw_voters
+from onkel.models.tag_updates import places, renumbered
+from onkel.models.token_scorer import TokenScorer
+from onkel.models.viterbi import width
+from onkel.models.voted_tokens import VotedTokens
+from onkel.states.state import State, from_state
+from onkel.text.corpus import Corpus
+from onkel.text.sentences import Sentences
+from onkel.text.string_features import (
     StringFeatures,
     VectorFeatures,
     checked_sequences,
@@ -25,19 +34,9 @@ from onkel.data.string_features import (
     sentence_starts,
     token_matrix,
 )
-from onkel.data.template_features import TemplateFeatures
-from onkel.data.templates import Templates
-from onkel.data.token_features import FeatureIndex, TokenFeatures
-from onkel.errors import InputError, KindError, ParameterError
-from onkel.estimators.sequence_input import are_matrices, is_matrix
-from onkel.learners.structured import StructuredLearner
-from onkel.learners.tag_log import Voters, draw_voters
-from onkel.models.index_state import index_from_state, index_state
-from onkel.models.tag_updates import places, renumbered
-from onkel.models.token_scorer import TokenScorer
-from onkel.models.viterbi import width
-from onkel.models.voted_tokens import VotedTokens
-from onkel.states.state import State
+from onkel.text.template_features import TemplateFeatures
+from onkel.text.templates import Templates
+from onkel.text.token_features import FeatureIndex, TokenFeatures
 
 if TYPE_CHECKING:
     from onkel.estimators.sequence import SequencePerceptron
@@ -211,7 +210,7 @@ class LinearForm:
 
     def state(self) -> State:
         settings = {"order": self.order, "margin": self.margin, "exact": self.exact, "log": self.log}
-        return State(self.KIND, self.VERSION, settings).with_part("index", index_state(self.index))
+        return State(self.KIND, self.VERSION, settings).with_part("index", self.index.state())
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -219,4 +218,4 @@ class LinearForm:
         state.expect(cls.KIND, cls.VERSION)
         order, margin = state.count("order", 1, 2), state.setting("margin", float, at_least=0)
         exact, log = state.setting("exact", bool), state.setting("log", bool)
-        return cls(index_from_state(state.part("index")), order=order, margin=margin, exact=exact, log=log)
+        return cls(from_state(state.part("index"), "features/"), order=order, margin=margin, exact=exact, log=log)

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel.checks import check_matrix
-from onkel.data.corpus import Corpus, TokenColumn
-from onkel.data.string_features import TokenMatrix, sentence_starts, stacked
 from onkel.errors import InputError, KindError, ShapeError
+from onkel.text.corpus import Corpus, TokenColumn
+from onkel.text.string_features import TokenMatrix, sentence_starts, stacked
 
 __all__ = ["Tags", "read_sequences", "read_tags"]
 

@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.data.sentences import Sentences
-from onkel.data.string_features import checked_sequences, sentence_starts, token_matrix
 from onkel.errors import InputError, KindError
 from onkel.estimators.sequence_form import voters_of
 from onkel.kernels import Kernel
@@ -22,6 +20,8 @@ from onkel.models.markov_tokens import NO_STATE, MarkovSentences, read_markov
 from onkel.models.token_scorer import TokenScorer
 from onkel.models.voted_tokens import VotedTokens
 from onkel.states.state import Setting, State
+from onkel.text.sentences import Sentences
+from onkel.text.string_features import checked_sequences, sentence_starts, token_matrix
 
 __all__ = ["KernelForm", "MarkovForm"]
 

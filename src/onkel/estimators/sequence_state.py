@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.theorems import Certificate
-from onkel.data.template_features import TemplateFeatures
-from onkel.data.templates import Templates
 from onkel.errors import KindError
 from onkel.estimators.certificate_state import certified_settings, read_certified
 from onkel.estimators.parameter_state import check_values, params_settings, read_params
@@ -28,9 +26,10 @@ from onkel.learners.markov_tagging import MarkovLearner
 from onkel.learners.structured import StructuredLearner
 from onkel.learners.tagging import TagLearner
 from onkel.models.columns import Columns
-from onkel.models.index_state import index_state
 from onkel.models.tagger import check_labels
 from onkel.states.state import Setting, State
+from onkel.text.template_features import TemplateFeatures
+from onkel.text.templates import Templates
 
 if TYPE_CHECKING:
     from onkel.estimators.sequence import SequencePerceptron
@@ -126,7 +125,7 @@ def _check_kernel(state: State, form: KernelForm, learner: KernelTagLearner, bui
 def _check_features(state: State, form: LinearForm, learner: StructuredLearner, built: SequencePerceptron) -> None:
     """Refuses an index of other features than those of the learner, or than the parameters describe."""
     index = form.index
-    given = index_state(index).settings
+    given = index.state().settings
     if built.templates is None:
         right = not isinstance(index, TemplateFeatures) and given.get("n_bits") == built.n_bits
     else:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
-from onkel.data.sentences import Sentences
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS
 from onkel.learners.support import Support
@@ -24,6 +23,7 @@ from onkel.models.tag_updates import Updates, joined, no_features, updates_array
 from onkel.models.token_scorer import Transitions
 from onkel.models.viterbi import Lattice, best, padded
 from onkel.states.state import Setting, State
+from onkel.text.sentences import Sentences
 
 __all__ = ["KernelTagLearner"]
 

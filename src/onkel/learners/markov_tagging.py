@@ -12,9 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
-from onkel.data.sentences import Sentences
-from onkel.data.string_features import StringFeatures
-from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError
 from onkel.learners.tag_log import rounds_of
 from onkel.models.markov_tokens import (
@@ -29,6 +26,9 @@ from onkel.models.markov_tokens import (
 )
 from onkel.models.viterbi import Lattice, best
 from onkel.states.state import State
+from onkel.text.sentences import Sentences
+from onkel.text.string_features import StringFeatures
+from onkel.text.token_features import TokenFeatures
 
 __all__ = ["MarkovLearner"]
 

@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import assign
-from onkel.data.sentences import Sentences
-from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.learners.tag_log import TagLog, log_of_state, rounds_of
 from onkel.models.tag_tables import COUNTS, TagTables, new_counts
 from onkel.models.tag_updates import joined, places, renumbered, updates_arrays
@@ -28,6 +26,8 @@ from onkel.models.token_scorer import LinearTokens, Transitions, sparse_weights
 from onkel.models.viterbi import Lattice
 from onkel.models.voted_tokens import LinearRun
 from onkel.states.state import Setting, State
+from onkel.text.sentences import Sentences
+from onkel.text.token_features import FeatureIndex, TokenFeatures
 
 __all__ = ["StructuredLearner"]
 

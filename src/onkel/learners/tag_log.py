@@ -16,10 +16,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError
 from onkel.models.tag_updates import Updates, chosen, tokens_of, updates_of_arrays
 from onkel.states.state import State
+from onkel.text.token_features import TokenFeatures
 
 __all__ = ["TagLog", "Voters", "draw_voters", "log_of_state", "rounds_of"]
 

@@ -1,6 +1,6 @@
 """The contract of learners that label sentences, and their epochs.
 
-A learner takes sentences in one form (`onkel.data.sentences`), that of the reader that made it. It knows labels by
+A learner takes sentences in one form (`onkel.text.sentences`), that of the reader that made it. It knows labels by
 number only.
 """
 
@@ -13,10 +13,10 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.data.sentences import Sentences
 from onkel.learners.learner import NO_LOCK
 from onkel.models.viterbi import Lattice
 from onkel.states.state import State
+from onkel.text.sentences import Sentences
 
 __all__ = ["SentenceEpochs", "TagLearner", "learn_sentences"]
 

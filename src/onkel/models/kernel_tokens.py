@@ -9,8 +9,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.data.sentences import Sentences
-from onkel.data.string_features import token_matrix
 from onkel.errors import InputError
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
@@ -22,6 +20,8 @@ from onkel.models.viterbi import Lattice, padded
 from onkel.models.voted_tokens import replayed
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
+from onkel.text.sentences import Sentences
+from onkel.text.string_features import token_matrix
 
 __all__ = ["KernelRun", "KernelTokens", "TokenVectors", "check_support", "read_vectors"]
 

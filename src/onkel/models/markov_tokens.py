@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.data.sentences import Sentences
-from onkel.data.string_features import StringFeatures, checked_sequences, sentence_starts
-from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError, KindError
 from onkel.models.viterbi import Lattice, width
 from onkel.states.frozen import Frozen
 from onkel.states.state import State
+from onkel.text.sentences import Sentences
+from onkel.text.string_features import StringFeatures, checked_sequences, sentence_starts
+from onkel.text.token_features import TokenFeatures
 
 __all__ = ["MarkovRun", "MarkovSentences", "MarkovTokens", "Steps", "local_features", "markov_lattice", "read_markov"]
 

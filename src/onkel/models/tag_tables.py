@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel.data.token_features import TokenFeatures
 from onkel.models.viterbi import Lattice, width
+from onkel.text.token_features import TokenFeatures
 
 __all__ = ["COUNTS", "Table", "TagTables", "new_counts"]
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.data.token_features import TokenFeatures
 from onkel.states.state import LARGEST_COUNT, State
+from onkel.text.token_features import TokenFeatures
 
 __all__ = [
     "Updates",

@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer
-from onkel.data.sentences import Sentences
-from onkel.data.template_features import TemplateFeatures
 from onkel.errors import InputError, KindError
 from onkel.models.expansion import ReducedExpansion
 from onkel.models.kernel_tokens import KernelTokens
@@ -32,6 +30,8 @@ from onkel.models.viterbi import Lattice, best, k_best
 from onkel.models.voted_tokens import VotedTokens
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
+from onkel.text.sentences import Sentences
+from onkel.text.template_features import TemplateFeatures
 
 __all__ = ["Explanation", "FeatureWeight", "Labelling", "Tagger", "TokenTerms"]
 

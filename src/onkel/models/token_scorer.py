@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count
 from onkel.checks import FLOATS
-from onkel.data.sentences import Sentences
-from onkel.data.token_features import FeatureIndex, TokenFeatures
-from onkel.models.index_state import index_from_state, index_state
 from onkel.models.viterbi import Lattice, padded, width
 from onkel.states.frozen import Frozen
-from onkel.states.state import State
+from onkel.states.state import State, from_state
+from onkel.text.sentences import Sentences
+from onkel.text.token_features import FeatureIndex, TokenFeatures
 
 __all__ = ["LinearTokens", "SparseWeights", "TokenScorer", "Transitions", "sparse_weights"]
 
@@ -173,13 +172,13 @@ class LinearTokens(Frozen):
         arrays = self.weights.arrays("weights") | self.transitions.arrays()
         if self.observed is not None:
             arrays |= self.observed.with_stride(width(self.n_labels), self.n_labels).arrays("observed")
-        return State(self.KIND, self.VERSION, {}, arrays).with_part("index", index_state(self.index))
+        return State(self.KIND, self.VERSION, {}, arrays).with_part("index", self.index.state())
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The scorer that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        index = index_from_state(state.part("index"))
+        index = from_state(state.part("index"), "features/")
         transitions = Transitions.of_arrays(state)
         L = int(transitions.first.shape[1])
         weights = SparseWeights.of_arrays(state, "weights", index.n_features, L)

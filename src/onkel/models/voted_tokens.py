@@ -17,15 +17,14 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.data.sentences import Sentences
-from onkel.data.token_features import FeatureIndex, TokenFeatures
 from onkel.errors import InputError
-from onkel.models.index_state import index_from_state, index_state
 from onkel.models.tag_tables import TagTables, new_counts
 from onkel.models.tag_updates import Updates, updates_arrays, updates_of_arrays
 from onkel.models.viterbi import Lattice
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
+from onkel.text.sentences import Sentences
+from onkel.text.token_features import FeatureIndex, TokenFeatures
 
 __all__ = ["LinearRun", "Run", "VotedTokens", "replayed"]
 
@@ -162,13 +161,13 @@ class LinearRun(Frozen):
         settings = {name: getattr(self, name) for name in ("n_labels", "order", "n_features", "n_pairs")}
         arrays = updates_arrays(self.updates, "updates/")
         state = State(self.KIND, self.VERSION, {**settings, "dtype": self.dtype.name}, arrays)
-        return state.with_part("index", index_state(self.index))
+        return state.with_part("index", self.index.state())
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The run that has this state."""
         state.expect(cls.KIND, cls.VERSION)
-        index = index_from_state(state.part("index"))
+        index = from_state(state.part("index"), "features/")
         n_labels, order = state.count("n_labels", 1, MOST_LABELS), state.count("order", 1, 2)
         n_features = state.count("n_features", index.n_features, index.n_features)
         n_pairs = state.count("n_pairs", index.n_bigrams, index.n_bigrams) if state.has("n_pairs") else None

@@ -290,7 +290,7 @@ class State:
         return f"State({self.kind!r}, {self.version}, {_plain(self.settings)!r}, {{{arrays}}})"
 
 
-def from_state(state: State, room: str = "") -> object:
+def from_state(state: State, room: str = "") -> Any:
     """The object that a state was made of: its class is found by the kind of the state.
 
     `room` is what the kind must start with, such as "model/"; any kind by default.
@@ -303,8 +303,7 @@ def from_state(state: State, room: str = "") -> object:
             f"from_state: the kind must be one of {known}; got {_shown(state.kind)}. "
             "If a newer onkel has written it, update onkel to read it."
         )
-    made: object = _imported(KINDS[state.kind]).from_state(state)
-    return made
+    return _imported(KINDS[state.kind]).from_state(state)
 
 
 def _imported(path: str) -> Any:

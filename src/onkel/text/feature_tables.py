@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel.data.corpus import Corpus
-from onkel.data.templates import Template
-from onkel.data.word_forms import word_form
 from onkel.errors import InputError, ShapeError
+from onkel.text.corpus import Corpus
+from onkel.text.templates import Template
+from onkel.text.word_forms import word_form
 
 __all__ = ["Features", "Output", "Tables", "View", "Words"]
 

@@ -1,6 +1,6 @@
 """Features of tokens, as numbers: what a tagger learns from, whatever form its input has.
 
-    TemplateFeatures   columns of a corpus, by templates (onkel.data.template_features)
+    TemplateFeatures   columns of a corpus, by templates (onkel.text.template_features)
     StringFeatures     a list of strings, or a dict, for each token
     VectorFeatures     a row of a matrix for each token
 
@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from onkel.states.state import State
 
 __all__ = ["FeatureIndex", "TokenFeatures"]
 
@@ -94,9 +96,9 @@ class FeatureIndex(Protocol):
     def copy(self) -> Self:
         """An independent copy."""
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """Plain settings, and arrays."""
+    def state(self) -> State:
+        """What the features are, and their numbers."""
 
     @classmethod
-    def from_state(cls, settings: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
-        """The index that has these settings and arrays; refuses those that do not fit each other."""
+    def from_state(cls, state: State) -> Self:
+        """The index that has this state; refuses one whose settings and arrays do not fit each other."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 
-from onkel.data.conll import read_conll
-from onkel.data.corpus import Corpus
+from onkel.text.conll import read_conll
+from onkel.text.corpus import Corpus
 
 __all__ = ["load_tagged_sentences"]
 
@@ -30,5 +30,5 @@ def load_tagged_sentences() -> Corpus:
 
     Source: the tags of Universal Dependencies 2, and the scheme of the CoNLL shared tasks.
     """
-    with as_file(files("onkel.data").joinpath("tagged_sentences.conll")) as path:
+    with as_file(files("onkel.text").joinpath("tagged_sentences.conll")) as path:
         return read_conll(path, columns=("word", "pos", "entity"))

@@ -15,8 +15,8 @@ import numpy as np
 
 from onkel._core import _native
 from onkel.checks import check_one_of
-from onkel.data.corpus import Corpus, TokenColumn, check_names
 from onkel.errors import InputError, KindError, ParameterError
+from onkel.text.corpus import Corpus, TokenColumn, check_names
 
 __all__ = ["read_conll", "write_conll"]
 

@@ -11,7 +11,7 @@ A line is a template. At each token, its parts are replaced by what stands there
     # a comment
 
 Outside the sentence, a part is _B-1, _B-2, … before its first token and _B+1, _B+2, … after its last one, whatever its
-form. Forms of a word (onkel.data.word_forms) are lower, prefix1, prefix2, …, suffix1, …, shape (Xxx-00), shortshape
+form. Forms of a word (onkel.text.word_forms) are lower, prefix1, prefix2, …, suffix1, …, shape (Xxx-00), shortshape
 (Xx-0) and flags (d digit, h hyphen, c capital, o other). An affix of a shorter word is the whole word. Names that end
 in ?, the forms, %bos and %eos are additions to CRF++.
 """
@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from onkel.checks import check_one_of
-from onkel.data.word_forms import FORMS, word_form
 from onkel.errors import InputError, KindError
+from onkel.text.word_forms import FORMS, word_form
 
 __all__ = ["Part", "Template", "Templates"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel.checks import check_integer, check_matrix
-from onkel.data.corpus import Corpus
-from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
+from onkel.states.state import State
+from onkel.text.corpus import Corpus
+from onkel.text.token_features import TokenFeatures
 
 __all__ = ["StringFeatures", "TokenMatrix", "VectorFeatures", "sentence_starts", "token_matrix"]
 
@@ -54,11 +55,14 @@ class StringFeatures:
     n_bits : None (default): every feature has an id of its own. A number: ids are hashes below 2**n_bits, which takes
         no memory for names; features with the same hash share their weights.
 
-    >>> from onkel.data.string_features import StringFeatures
+    >>> from onkel.text.string_features import StringFeatures
     >>> index = StringFeatures()
     >>> index.add([[["w=the", "DT"], ["w=cat", "NN"]]]).ids, index.find([[["NN", "w=a"]]]).ids
     (array([0, 1, 2, 3], dtype=int32), array([3], dtype=int32))
     """
+
+    KIND: ClassVar[str] = "features/strings"
+    VERSION: ClassVar[int] = 1
 
     n_bigrams = 0
 
@@ -154,18 +158,21 @@ class StringFeatures:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_state, self.state()
+        return type(self).from_state, (self.state(),)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """Plain settings, and the names as bytes with their ends."""
+    def state(self) -> State:
+        """The settings, and the names as bytes with their ends."""
         ends = np.empty(self._table.size, dtype=np.int64)
         self._table.ends(ends)
-        return {"n_bits": self.n_bits}, {"names": np.frombuffer(self._table.bytes(), dtype=np.uint8), "ends": ends}
+        names = np.frombuffer(self._table.bytes(), dtype=np.uint8)
+        return State(self.KIND, self.VERSION, {"n_bits": self.n_bits}, {"names": names, "ends": ends})
 
     @classmethod
-    def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Self:
-        """The index that has these settings and arrays."""
-        n_bits, names, ends = settings.get("n_bits"), arrays.get("names"), arrays.get("ends")
+    def from_state(cls, state: State) -> Self:
+        """The index that has this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        settings: Mapping[str, Any] = state.settings
+        n_bits, names, ends = settings.get("n_bits"), state.arrays.get("names"), state.arrays.get("ends")
         right = names is not None and names.dtype == np.uint8 and names.ndim == 1
         if not right or ends is None or ends.dtype != np.int64 or ends.ndim != 1:
             raise InputError(f"{WHO}: a state needs the arrays 'names', of bytes, and 'ends', of int64.")
@@ -204,6 +211,9 @@ def token_matrix(sequences: Any, who: str = WHO) -> TokenMatrix:
 class VectorFeatures:
     """Features that are the columns of a matrix, one row for each token."""
 
+    KIND: ClassVar[str] = "features/vectors"
+    VERSION: ClassVar[int] = 1
+
     n_bigrams, has_names = 0, False
 
     def __init__(self, n_features: int) -> None:
@@ -240,14 +250,15 @@ class VectorFeatures:
         """Itself: it never changes."""
         return self
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    def state(self) -> State:
         """The number of columns."""
-        return {"n_features": self.n_features}, {}
+        return State(self.KIND, self.VERSION, {"n_features": self.n_features})
 
     @classmethod
-    def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Self:
-        """The index that has these settings."""
-        n_features = check_integer(settings.get("n_features"), "n_features", WHO, at_least=1)
+    def from_state(cls, state: State) -> Self:
+        """The index that has this state."""
+        state.expect(cls.KIND, cls.VERSION)
+        n_features = check_integer(state.settings.get("n_features"), "n_features", WHO, at_least=1)
         if n_features > MOST_FEATURES:
             raise ParameterError(f"{WHO}: n_features must be at most {MOST_FEATURES}; got {n_features}.")
         return cls(n_features)

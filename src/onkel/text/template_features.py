@@ -13,18 +13,19 @@ The first codes of each view are those of _B-1, _B-2, …, _B+1, …, which stan
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer
-from onkel.data.corpus import Corpus, TokenColumn
-from onkel.data.feature_tables import Features, Output, Tables, View, Words
-from onkel.data.templates import Templates
-from onkel.data.token_features import TokenFeatures
 from onkel.errors import InputError, KindError, ParameterError, ShapeError
+from onkel.states.state import Setting, State
+from onkel.text.corpus import Corpus, TokenColumn
+from onkel.text.feature_tables import Features, Output, Tables, View, Words
+from onkel.text.templates import Templates
+from onkel.text.token_features import TokenFeatures
 
 __all__ = ["TemplateFeatures"]
 
@@ -69,6 +70,9 @@ class TemplateFeatures:
 
     Source: T. Kudo, CRF++ 2005 (templates); Weinberger et al. 2009 (hashing).
     """
+
+    KIND: ClassVar[str] = "features/templates"
+    VERSION: ClassVar[int] = 1
 
     def __init__(self, templates: Templates, n_bits: int | None = None) -> None:
         if not isinstance(templates, Templates):
@@ -284,21 +288,21 @@ class TemplateFeatures:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_state, self.state()
+        return type(self).from_state, (self.state(),)
 
     def __repr__(self) -> str:
         size = f"{self.n_features} features" if self._n_bits is None else f"n_bits={self._n_bits}"
         return f"TemplateFeatures({len(self._templates)} templates, {size})"
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """Settings and arrays, for `from_state`; of the strings, only those that some feature uses."""
-        settings = {"templates": str(self._templates), "n_bits": self._n_bits, "n_columns": self.n_columns}
-        settings["named_columns"] = self._first is not None and self._first.named
+    def state(self) -> State:
+        """Everything that the index knows; of the strings, only those that some feature uses."""
+        settings: dict[str, Setting] = {"templates": str(self._templates), "n_bits": self._n_bits}
+        settings |= {"n_columns": self.n_columns, "named_columns": self._first is not None and self._first.named}
         if self._n_bits is not None:
-            return settings, {}
+            return State(self.KIND, self.VERSION, settings)
         (unigrams, bigrams), strings = self._compact([self._unigrams.export(), self._bigrams.export()])
         encoded = [string.encode() for own in strings for string in own]
-        return settings, {
+        arrays: dict[str, NDArray] = {
             "templates": unigrams.templates,
             "codes": unigrams.codes,
             "bigram_templates": bigrams.templates,
@@ -307,10 +311,14 @@ class TemplateFeatures:
             "string_ends": np.cumsum([len(string) for string in encoded], dtype=np.int64),
             "n_strings": np.array([len(own) for own in strings], dtype=np.int64),
         }
+        return State(self.KIND, self.VERSION, settings, arrays)
 
     @classmethod
-    def from_state(cls, settings: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
-        """The index that has these settings and arrays; refuses those that do not fit each other."""
+    def from_state(cls, state: State) -> Self:
+        """The index that has this state; refuses one whose settings and arrays do not fit each other."""
+        state.expect(cls.KIND, cls.VERSION)
+        settings: Mapping[str, Any] = state.settings
+        arrays = state.arrays
         if not {"templates", "n_bits"} <= set(settings) <= SETTINGS:
             raise InputError(f"TemplateFeatures.from_state: expected {sorted(SETTINGS)}; got {sorted(settings)}.")
         text = settings["templates"]
@@ -350,7 +358,7 @@ DTYPES = {
 }
 
 
-def _first_columns(settings: dict[str, Any], templates: Templates) -> FirstColumns | None:
+def _first_columns(settings: Mapping[str, Any], templates: Templates) -> FirstColumns | None:
     """The columns of the first sentences, from the settings of a state."""
     n, named = settings.get("n_columns"), settings.get("named_columns", False)
     if not isinstance(named, bool):
@@ -361,7 +369,7 @@ def _first_columns(settings: dict[str, Any], templates: Templates) -> FirstColum
     return FirstColumns(check_integer(n, "n_columns", "TemplateFeatures.from_state", at_least=least), named)
 
 
-def _strings(arrays: dict[str, NDArray], n_views: int) -> list[list[str]]:
+def _strings(arrays: Mapping[str, NDArray], n_views: int) -> list[list[str]]:
     """The strings of each view, from their bytes."""
     ends, counts, data = arrays["string_ends"], arrays["n_strings"], arrays["strings"].tobytes()
     begins = np.concatenate([[0], ends[:-1]]) if len(ends) else ends

@@ -1,6 +1,6 @@
 """What every batch of sentences has, whatever form its tokens have.
 
-TokenFeatures     features with ids                       (onkel.data.token_features)
+TokenFeatures     features with ids                       (onkel.text.token_features)
 TokenVectors      vectors, for a kernel                   (onkel.models.kernel_tokens)
 MarkovSentences   as the user gave them, for a function   (onkel.models.markov_tokens)
 """
