@@ -320,7 +320,7 @@ def _learn_sentences(learner: Any) -> None:
         pairs = (np.array([0, 1, 1, 1]), np.zeros(1, dtype=np.int32)) if learner.tables.observed is not None else ()
         found: Any = TokenFeatures(starts, np.array([0, 2, 3, 4]), ids, None, *pairs)
     else:
-        from onkel.models.kernel_tokens import TokenVectors
+        from onkel.models.tagging.kernel_tokens import TokenVectors
 
         blocks = learner.support.blocks
         found = TokenVectors(starts, _rows(learner.kernel, blocks[0] if blocks else None, 3))

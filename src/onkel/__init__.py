@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from onkel.estimators.ridge import KernelRidge as KernelRidge
     from onkel.estimators.ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
     from onkel.estimators.ridge_cv import KernelRidgeCV as KernelRidgeCV
-    from onkel.estimators.sequence import SequencePerceptron as SequencePerceptron
     from onkel.estimators.svm import SVC as SVC
     from onkel.estimators.svm import SVR as SVR
     from onkel.estimators.svm import OneClassSVM as OneClassSVM
+    from onkel.estimators.tagging.sequence_perceptron import SequencePerceptron as SequencePerceptron
     from onkel.evaluate import progressive_validation as progressive_validation
     from onkel.features import EigenMap as EigenMap
     from onkel.features import NystroemMap as NystroemMap

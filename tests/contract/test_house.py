@@ -45,7 +45,7 @@ def test_there_are_nine_layers_and_few_modules_outside_the_rooms():
 # ---------------------------------------------------------------- rooms, files and who knows whom
 
 # What breaks a rule today. A list may only shrink: an entry that is no longer needed fails its test, too.
-CROWDED = {"estimators": 41, "learners": 36, "models": 18}
+CROWDED = {"estimators": 36, "learners": 31}
 LONG = {"src/onkel/estimators/online.py": 315, "src/onkel/learners/svm/dual.py": 305, "cpp/bind/product.cpp": 349}
 KNOW_THEIR_MAKER = {
     "onkel.estimators.estimator_state",
@@ -54,8 +54,8 @@ KNOW_THEIR_MAKER = {
     "onkel.estimators.learning",
     "onkel.estimators.ridge_chunks",
     "onkel.estimators.ridge_state",
-    "onkel.estimators.sequence_form",
-    "onkel.estimators.sequence_state",
+    "onkel.estimators.tagging.form",
+    "onkel.estimators.tagging.state",
     "onkel.estimators.svm_state",
     "onkel.estimators.vocabulary",
     "onkel.game.ranking_record",
@@ -63,8 +63,8 @@ KNOW_THEIR_MAKER = {
     "onkel.learners.projecting_state",
 }
 IN_A_CYCLE = {
-    "onkel.estimators.sequence_form",
-    "onkel.estimators.sequence_kernel_form",
+    "onkel.estimators.tagging.form",
+    "onkel.estimators.tagging.kernel_form",
     "onkel.game.ranking",
     "onkel.game.ranking_record",
     "onkel.game.record",

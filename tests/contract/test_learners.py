@@ -13,8 +13,8 @@ from onkel import registry
 from onkel.kernels import RBF, prepare
 from onkel.learners import learner as contract
 from onkel.learners.learner import Learner
-from onkel.learners.tagging import TagLearner
-from onkel.models.token_scorer import TokenScorer
+from onkel.learners.tagging.learner import TagLearner
+from onkel.models.tagging.token_scorer import TokenScorer
 
 METHODS = [name for name, value in vars(Learner).items() if inspect.isfunction(value) and not name.startswith("_")]
 ONLINE = [entry.name for entry in registry.estimators() if entry.online and entry.task != "tag"]

@@ -21,8 +21,8 @@ from onkel import SequencePerceptron
 from onkel.data import Corpus, Templates
 from onkel.errors import InputError, KindError, OnkelError
 from onkel.kernels import RBF
-from onkel.models import viterbi
-from onkel.models.tagger import Tagger
+from onkel.models.tagging import viterbi
+from onkel.models.tagging.tagger import Tagger
 from onkel.states.state import State, from_json, from_state, to_json
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "big"]

@@ -13,7 +13,7 @@ from reference.tagger_oracles import TwinTagger, phi
 
 from onkel import SequencePerceptron
 from onkel.kernels import Linear
-from onkel.models.tagger import Explanation, TokenTerms
+from onkel.models.tagging.tagger import Explanation, TokenTerms
 
 LABELS = ("A", "B", "C")
 X = [["a", "b", "a"], ["b", "c"], ["c", "a", "b", "b"], ["a"], ["c", "c", "a"]]

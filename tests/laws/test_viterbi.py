@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from onkel._core import simd, simd_targets
-from onkel.models.tag_constraints import SCHEMES, constrained, scheme_rules
-from onkel.models.viterbi import Lattice, best, k_best, padded
+from onkel.models.tagging.constraints import SCHEMES, constrained, scheme_rules
+from onkel.models.tagging.viterbi import Lattice, best, k_best, padded
 
 NONE = -np.inf
 

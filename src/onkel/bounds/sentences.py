@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.bounds.theorems import SEPARABLE, Certificate, Theorem, certify
-from onkel.learners.tagging import TagLearner
-from onkel.models.viterbi import k_best
+from onkel.learners.tagging.learner import TagLearner
+from onkel.models.tagging.viterbi import k_best
 from onkel.text.sentences import Sentences
 
 __all__ = ["certify_tagging_fit", "structured_theorem"]

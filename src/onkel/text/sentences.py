@@ -1,8 +1,8 @@
 """What every batch of sentences has, whatever form its tokens have.
 
 TokenFeatures     features with ids                       (onkel.text.token_features)
-TokenVectors      vectors, for a kernel                   (onkel.models.kernel_tokens)
-MarkovSentences   as the user gave them, for a function   (onkel.models.markov_tokens)
+TokenVectors      vectors, for a kernel                   (onkel.models.tagging.kernel_tokens)
+MarkovSentences   as the user gave them, for a function   (onkel.models.tagging.markov_tokens)
 """
 
 from __future__ import annotations

@@ -17,19 +17,19 @@ from onkel._core.transaction import assign, restore
 from onkel.bounds.sentences import certify_tagging_fit
 from onkel.checks import check_integer, check_number, check_one_of
 from onkel.errors import InputError
-from onkel.estimators import sequence_state
 from onkel.estimators.base import Estimator, undo_on_error
 from onkel.estimators.fitted import Certified
 from onkel.estimators.parameters import HYPOTHESES, BuiltWith
 from onkel.estimators.progress import progress_bar
-from onkel.estimators.sequence_form import Form, form_of
-from onkel.estimators.sequence_input import Tags, read_sequences, read_tags
+from onkel.estimators.tagging import state as sequence_state
+from onkel.estimators.tagging.form import Form, form_of
+from onkel.estimators.tagging.input import Tags, read_sequences, read_tags
 from onkel.kernels import Kernel
 from onkel.learners.epochs import run_epochs
-from onkel.learners.structured import StructuredLearner
-from onkel.learners.tagging import SentenceEpochs, TagLearner, learn_sentences
-from onkel.models.tag_constraints import SCHEMES, allowed_mask, best_allowed, check_scheme
-from onkel.models.tagger import Explanation, FeatureWeight, Labelling, Tagger
+from onkel.learners.tagging.learner import SentenceEpochs, TagLearner, learn_sentences
+from onkel.learners.tagging.structured import StructuredLearner
+from onkel.models.tagging.constraints import SCHEMES, allowed_mask, best_allowed, check_scheme
+from onkel.models.tagging.tagger import Explanation, FeatureWeight, Labelling, Tagger
 from onkel.states.state import State
 from onkel.text.sentences import Sentences
 

@@ -1,7 +1,7 @@
 """Tables of weights of a tagger, as the core takes them: every weight with its moment.
 
 The moment of a weight is the sum of all its steps times their rounds, so that w − moment / rounds is the average of all
-guesses. Rows have `onkel.models.viterbi.width(labels)` values. The core is cpp/sequence/structured.h.
+guesses. Rows have `onkel.models.tagging.viterbi.width(labels)` values. The core is cpp/sequence/structured.h.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel.models.viterbi import Lattice, width
+from onkel.models.tagging.viterbi import Lattice, width
 from onkel.text.token_features import TokenFeatures
 
 __all__ = ["COUNTS", "Table", "TagTables", "new_counts"]

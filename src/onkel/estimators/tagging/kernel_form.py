@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import InputError, KindError
-from onkel.estimators.sequence_form import voters_of
+from onkel.estimators.tagging.form import voters_of
 from onkel.kernels import Kernel
 from onkel.kernels.named import KERNEL_NAMES, named_kernel
 from onkel.kernels.rows_state import MOST_FEATURES
-from onkel.learners.kernel_tagging import KernelTagLearner
-from onkel.learners.markov_tagging import MarkovLearner
-from onkel.learners.tagging import TagLearner
-from onkel.models.kernel_tokens import TokenVectors, read_vectors
-from onkel.models.markov_tokens import NO_STATE, MarkovSentences, read_markov
-from onkel.models.token_scorer import TokenScorer
-from onkel.models.voted_tokens import VotedTokens
+from onkel.learners.tagging.kernel import KernelTagLearner
+from onkel.learners.tagging.learner import TagLearner
+from onkel.learners.tagging.markov import MarkovLearner
+from onkel.models.tagging.kernel_tokens import TokenVectors, read_vectors
+from onkel.models.tagging.markov_tokens import NO_STATE, MarkovSentences, read_markov
+from onkel.models.tagging.token_scorer import TokenScorer
+from onkel.models.tagging.voted_tokens import VotedTokens
 from onkel.states.state import Setting, State
 from onkel.text.sentences import Sentences
 from onkel.text.string_features import checked_sequences, sentence_starts, token_matrix

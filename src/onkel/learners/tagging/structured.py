@@ -3,9 +3,9 @@
     z = argmax v·Φ(x, z)          Φ counts features of tokens with their label, and labels with their neighbours
     if z ≠ y:  v ← v + Φ(x, y) − Φ(x, z)
 
-v is kept as tables of weights (`onkel.models.tag_tables`). The core changes them in place, together with the counts, in
-one call; what is needed besides is allocated before. So a sentence is wholly learned or not at all. Other threads must
-not read meanwhile: the estimator's lock sees to it.
+v is kept as tables of weights (`onkel.models.tagging.tables`). The core changes them in place, together with the
+counts, in one call; what is needed besides is allocated before. So a sentence is wholly learned or not at all. Other
+threads must not read meanwhile: the estimator's lock sees to it.
 
 Source: Collins 2002, Discriminative training methods for hidden Markov models; Cohen 2009, Margins, Mistakes, Ranking,
 Sequential Learning and the Perceptron, sec. 4.
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import assign
-from onkel.learners.tag_log import TagLog, log_of_state, rounds_of
-from onkel.models.tag_tables import COUNTS, TagTables, new_counts
-from onkel.models.tag_updates import joined, places, renumbered, updates_arrays
-from onkel.models.token_scorer import LinearTokens, Transitions, sparse_weights
-from onkel.models.viterbi import Lattice
-from onkel.models.voted_tokens import LinearRun
+from onkel.learners.tagging.log import TagLog, log_of_state, rounds_of
+from onkel.models.tagging.tables import COUNTS, TagTables, new_counts
+from onkel.models.tagging.token_scorer import LinearTokens, Transitions, sparse_weights
+from onkel.models.tagging.updates import joined, places, renumbered, updates_arrays
+from onkel.models.tagging.viterbi import Lattice
+from onkel.models.tagging.voted_tokens import LinearRun
 from onkel.states.state import Setting, State
 from onkel.text.sentences import Sentences
 from onkel.text.token_features import FeatureIndex, TokenFeatures

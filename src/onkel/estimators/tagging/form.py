@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from onkel.errors import InputError, KindError, ParameterError
-from onkel.estimators.sequence_input import are_matrices, is_matrix
-from onkel.learners.structured import StructuredLearner
-from onkel.learners.tag_log import Voters, draw_voters
-from onkel.models.tag_updates import places, renumbered
-from onkel.models.token_scorer import TokenScorer
-from onkel.models.viterbi import width
-from onkel.models.voted_tokens import VotedTokens
+from onkel.estimators.tagging.input import are_matrices, is_matrix
+from onkel.learners.tagging.log import Voters, draw_voters
+from onkel.learners.tagging.structured import StructuredLearner
+from onkel.models.tagging.token_scorer import TokenScorer
+from onkel.models.tagging.updates import places, renumbered
+from onkel.models.tagging.viterbi import width
+from onkel.models.tagging.voted_tokens import VotedTokens
 from onkel.states.state import State, from_state
 from onkel.text.corpus import Corpus
 from onkel.text.sentences import Sentences
@@ -39,8 +39,8 @@ from onkel.text.templates import Templates
 from onkel.text.token_features import FeatureIndex, TokenFeatures
 
 if TYPE_CHECKING:
-    from onkel.estimators.sequence import SequencePerceptron
-    from onkel.learners.tagging import TagLearner
+    from onkel.estimators.tagging.sequence_perceptron import SequencePerceptron
+    from onkel.learners.tagging.learner import TagLearner
 
 __all__ = ["Form", "LinearForm", "form_of", "voters_of"]
 
@@ -91,7 +91,7 @@ def form_of(estimator: SequencePerceptron, X: Any) -> Form:
     order, margin = int(estimator.order), float(estimator.margin)
     log = estimator.hypothesis == "voted"
     if estimator.kernel is not None or estimator.features is not None:
-        from onkel.estimators.sequence_kernel_form import KernelForm, MarkovForm
+        from onkel.estimators.tagging.kernel_form import KernelForm, MarkovForm
 
         if estimator.n_bits is not None:
             raise InputError(f"{estimator._name}: {given[0]} needs n_bits=None.")

@@ -4,8 +4,8 @@ A run is all guesses of a learner: guess k is the sum of its first k updates. Ea
 updates in its own way, and makes them again to get the scores of a guess:
 
     LinearRun   sentences with their features, made again by the core
-    KernelRun   support vectors in the order in which they came            (onkel.models.kernel_tokens)
-    MarkovRun   sums of the features of a function of the user's           (onkel.models.markov_tokens)
+    KernelRun   support vectors in the order in which they came            (onkel.models.tagging.kernel_tokens)
+    MarkovRun   sums of the features of a function of the user's           (onkel.models.tagging.markov_tokens)
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import InputError
-from onkel.models.tag_tables import TagTables, new_counts
-from onkel.models.tag_updates import Updates, updates_arrays, updates_of_arrays
-from onkel.models.viterbi import Lattice
+from onkel.models.tagging.tables import TagTables, new_counts
+from onkel.models.tagging.updates import Updates, updates_arrays, updates_of_arrays
+from onkel.models.tagging.viterbi import Lattice
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
 from onkel.text.sentences import Sentences

@@ -1,8 +1,8 @@
 """The structured perceptron in dual form: a token is a vector, and the score of a label is a kernel expansion.
 
 At an update, each token that got a wrong label becomes a support vector: +1 for the right label, −1 for the one found.
-With the linear kernel it makes the same updates as `onkel.learners.structured` on the features of the vectors. For
-small problems: every update adds support vectors, and every score takes one kernel value for each of them.
+With the linear kernel it makes the same updates as `onkel.learners.tagging.structured` on the features of the vectors.
+For small problems: every update adds support vectors, and every score takes one kernel value for each of them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS
 from onkel.learners.support import Support
-from onkel.learners.tag_log import log_of_state, rounds_of
+from onkel.learners.tagging.log import log_of_state, rounds_of
 from onkel.models.expansion import Expansion
-from onkel.models.kernel_tokens import KernelRun, KernelTokens, TokenVectors, check_support
-from onkel.models.tag_updates import Updates, joined, no_features, updates_arrays
-from onkel.models.token_scorer import Transitions
-from onkel.models.viterbi import Lattice, best, padded
+from onkel.models.tagging.kernel_tokens import KernelRun, KernelTokens, TokenVectors, check_support
+from onkel.models.tagging.token_scorer import Transitions
+from onkel.models.tagging.updates import Updates, joined, no_features, updates_arrays
+from onkel.models.tagging.viterbi import Lattice, best, padded
 from onkel.states.state import Setting, State
 from onkel.text.sentences import Sentences
 

@@ -1,9 +1,9 @@
 """Scores of tokens: what a `Tagger` needs to fill the lattice of a sentence.
 
     LinearTokens   weights of features: Σ w[f, label] over the features of a token
-    VotedTokens    many guesses, each the sum of the first updates of a run      (onkel.models.voted_tokens)
-    KernelTokens   a kernel expansion with an output for each label              (onkel.models.kernel_tokens)
-    MarkovTokens   a function of the user's                                      (onkel.models.markov_tokens)
+    VotedTokens    many guesses, each the sum of the first updates of a run      (onkel.models.tagging.voted_tokens)
+    KernelTokens   a kernel expansion with an output for each label              (onkel.models.tagging.kernel_tokens)
+    MarkovTokens   a function of the user's                                      (onkel.models.tagging.markov_tokens)
 
 All are frozen and have a `state`.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from onkel._core import _native, thread_count
 from onkel.checks import FLOATS
-from onkel.models.viterbi import Lattice, padded, width
+from onkel.models.tagging.viterbi import Lattice, padded, width
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
 from onkel.text.sentences import Sentences

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
 from onkel.errors import InputError
-from onkel.learners.tag_log import rounds_of
-from onkel.models.markov_tokens import (
+from onkel.learners.tagging.log import rounds_of
+from onkel.models.tagging.markov_tokens import (
     NO_STATE,
     Function,
     MarkovRun,
@@ -24,7 +24,7 @@ from onkel.models.markov_tokens import (
     local_features,
     markov_lattice,
 )
-from onkel.models.viterbi import Lattice, best
+from onkel.models.tagging.viterbi import Lattice, best
 from onkel.states.state import State
 from onkel.text.sentences import Sentences
 from onkel.text.string_features import StringFeatures

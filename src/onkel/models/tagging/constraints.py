@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
-from onkel.models.viterbi import Lattice, best
+from onkel.models.tagging.viterbi import Lattice, best
 
 __all__ = ["SCHEMES", "allowed_mask", "best_allowed", "check_scheme", "constrained", "scheme_rules"]
 

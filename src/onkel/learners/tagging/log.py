@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import InputError
-from onkel.models.tag_updates import Updates, chosen, tokens_of, updates_of_arrays
+from onkel.models.tagging.updates import Updates, chosen, tokens_of, updates_of_arrays
 from onkel.states.state import State
 from onkel.text.token_features import TokenFeatures
 

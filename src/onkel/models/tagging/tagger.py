@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from onkel.checks import check_integer
 from onkel.errors import InputError, KindError
 from onkel.models.expansion import ReducedExpansion
-from onkel.models.kernel_tokens import KernelTokens
-from onkel.models.tag_constraints import (
+from onkel.models.tagging.constraints import (
     SCHEMES,
     allowed_mask,
     best_allowed,
@@ -25,9 +24,10 @@ from onkel.models.tag_constraints import (
     constrained,
     refuse_forbidden,
 )
-from onkel.models.token_scorer import LinearTokens, TokenScorer
-from onkel.models.viterbi import Lattice, best, k_best
-from onkel.models.voted_tokens import VotedTokens
+from onkel.models.tagging.kernel_tokens import KernelTokens
+from onkel.models.tagging.token_scorer import LinearTokens, TokenScorer
+from onkel.models.tagging.viterbi import Lattice, best, k_best
+from onkel.models.tagging.voted_tokens import VotedTokens
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
 from onkel.text.sentences import Sentences

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.learners.learner import NO_LOCK
-from onkel.models.viterbi import Lattice
+from onkel.models.tagging.viterbi import Lattice
 from onkel.states.state import State
 from onkel.text.sentences import Sentences
 

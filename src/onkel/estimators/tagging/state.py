@@ -18,21 +18,21 @@ from onkel.errors import KindError
 from onkel.estimators.certificate_state import certified_settings, read_certified
 from onkel.estimators.parameter_state import check_values, params_settings, read_params
 from onkel.estimators.parameters import FREE, BuiltWith
-from onkel.estimators.sequence_form import Form, LinearForm, templates_of
-from onkel.estimators.sequence_kernel_form import KernelForm
 from onkel.estimators.state_checks import check_rows, part_of, refuse, rows_parts
-from onkel.learners.kernel_tagging import KernelTagLearner
-from onkel.learners.markov_tagging import MarkovLearner
-from onkel.learners.structured import StructuredLearner
-from onkel.learners.tagging import TagLearner
+from onkel.estimators.tagging.form import Form, LinearForm, templates_of
+from onkel.estimators.tagging.kernel_form import KernelForm
+from onkel.learners.tagging.kernel import KernelTagLearner
+from onkel.learners.tagging.learner import TagLearner
+from onkel.learners.tagging.markov import MarkovLearner
+from onkel.learners.tagging.structured import StructuredLearner
 from onkel.models.columns import Columns
-from onkel.models.tagger import check_labels
+from onkel.models.tagging.tagger import check_labels
 from onkel.states.state import Setting, State
 from onkel.text.template_features import TemplateFeatures
 from onkel.text.templates import Templates
 
 if TYPE_CHECKING:
-    from onkel.estimators.sequence import SequencePerceptron
+    from onkel.estimators.tagging.sequence_perceptron import SequencePerceptron
 
     Tagging = TypeVar("Tagging", bound=SequencePerceptron)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import InputError, KindError
-from onkel.models.viterbi import Lattice, width
+from onkel.models.tagging.viterbi import Lattice, width
 from onkel.states.frozen import Frozen
 from onkel.states.state import State
 from onkel.text.sentences import Sentences

@@ -13,11 +13,11 @@ from onkel.errors import InputError
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
 from onkel.models.expansion import Expansion
-from onkel.models.tag_tables import TagTables
-from onkel.models.tag_updates import Updates, no_features, updates_arrays, updates_of_arrays
-from onkel.models.token_scorer import Transitions
-from onkel.models.viterbi import Lattice, padded
-from onkel.models.voted_tokens import replayed
+from onkel.models.tagging.tables import TagTables
+from onkel.models.tagging.token_scorer import Transitions
+from onkel.models.tagging.updates import Updates, no_features, updates_arrays, updates_of_arrays
+from onkel.models.tagging.viterbi import Lattice, padded
+from onkel.models.tagging.voted_tokens import replayed
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
 from onkel.text.sentences import Sentences
