@@ -33,7 +33,7 @@ from sklearn.pipeline import make_pipeline
 import onkel
 from onkel.kernels import RBF, Kernel, expand, prepare
 from onkel.kernels.centers import Centers
-from onkel.learners.nystroem import CgSolution, Solution, WhitenedSums, choose_centers, conjugate_gradient
+from onkel.solvers.ridge.centers import CgSolution, Solution, WhitenedSums, choose_centers, conjugate_gradient
 
 REPEATS = 3
 Fit = tuple[Centers, Solution | CgSolution]

@@ -45,8 +45,8 @@ def test_there_are_nine_layers_and_few_modules_outside_the_rooms():
 # ---------------------------------------------------------------- rooms, files and who knows whom
 
 # What breaks a rule today. A list may only shrink: an entry that is no longer needed fails its test, too.
-CROWDED = {"estimators": 36, "learners": 31}
-LONG = {"src/onkel/estimators/online.py": 315, "src/onkel/learners/svm/dual.py": 305, "cpp/bind/product.cpp": 349}
+CROWDED = {"estimators": 36, "learners": 25}
+LONG = {"src/onkel/estimators/online.py": 315, "src/onkel/solvers/svm/dual.py": 305, "cpp/bind/product.cpp": 349}
 KNOW_THEIR_MAKER = {
     "onkel.estimators.estimator_state",
     "onkel.estimators.examples",
@@ -81,7 +81,7 @@ IN_A_CYCLE = {
 WORDS_FROM_ABOVE = {
     "learners/kernel_perceptron.py": ["mistakes_", "model_"],
     "learners/prank.py": ["kernel_"],
-    "learners/svm/one_vs_one.py": ["dual_coef_"],
+    "solvers/svm/one_vs_one.py": ["dual_coef_"],
 }
 
 

@@ -16,8 +16,8 @@ from onkel import KernelRidge, KernelRidgeClassifier, KernelRidgeCV
 from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError
 from onkel.estimators import ridge_solvers
 from onkel.kernels import RBF, Custom, Sigmoid
-from onkel.learners import available_memory
 from onkel.plot import AlphaPathDisplay
+from onkel.solvers.ridge import available_memory
 from onkel.states.state import State, from_json, from_state, to_json
 
 mpl.use("Agg")
@@ -52,7 +52,7 @@ def test_auto_says_what_it_chose_and_why(monkeypatch):
 
 def test_matrices_that_do_not_fit_into_memory_are_refused_before_they_are_made(monkeypatch):
     monkeypatch.setattr(available_memory, "available_bytes", lambda: 10_000)  # 50 × 50 numbers are 20 000 bytes
-    monkeypatch.setattr("onkel.learners.ridge._matrix", None)  # which would make them
+    monkeypatch.setattr("onkel.solvers.ridge.exact._matrix", None)  # which would make them
     message = (
         r"an exact solution \('{}'\) of 50 rows needs .* 50 × 50; .* available\. Use .*solver='nystrom', n_centers="
     )
@@ -216,7 +216,7 @@ def test_ctrl_c_in_another_solver_changes_nothing(solver):
 
 
 def test_ctrl_c_in_the_middle_of_a_chunk_changes_nothing(monkeypatch):
-    monkeypatch.setattr("onkel.learners.whitened_sums.TILE_ROWS", 8)
+    monkeypatch.setattr("onkel.solvers.ridge.whitened_sums.TILE_ROWS", 8)
     stopping = Stopping()
     reg = KernelRidge(0.1, kernel=Custom(stopping), solver="nystrom", centers=X[:5]).partial_fit(X[:10], y[:10])
     taken = reg.state()

@@ -10,7 +10,7 @@ from onkel import KernelRidge, KernelRidgeClassifier, KernelRidgeCV, RecursiveKe
 from onkel.errors import GramError, InputError, KindError, ParameterError, ValuesError
 from onkel.features import NystroemMap
 from onkel.kernels import RBF, Custom, Sigmoid
-from onkel.learners import available_memory
+from onkel.solvers.ridge import available_memory
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))

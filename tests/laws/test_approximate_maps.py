@@ -16,7 +16,7 @@ from onkel import KernelPerceptron, KernelRidge, Perceptron
 from onkel.features import EigenMap, NystroemMap, RandomFourierMap
 from onkel.features.reservoir import Reservoir
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed, RationalQuadratic, prepare
-from onkel.learners.nystroem import CENTER_CHOICES
+from onkel.solvers.ridge.centers import CENTER_CHOICES
 
 
 def data(n=40, d=4, seed=0, dtype=np.float64):

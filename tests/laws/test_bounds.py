@@ -17,7 +17,7 @@ from strategies import draw_points, kernels, seeds
 from onkel import KernelPerceptron, bounds
 from onkel.bounds.theorems import THEOREMS
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid, prepare
-from onkel.learners.svm.max_margin import max_margin
+from onkel.solvers.svm.max_margin import max_margin
 
 COMPARATORS = ["last", "averaged", "best", "max-margin"]
 KERNELS = [

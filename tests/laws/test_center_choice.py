@@ -9,7 +9,7 @@ from reference.nystroem_oracles import leverage
 
 from onkel.errors import KindError, ParameterError
 from onkel.kernels import RBF, Custom, Linear, Precomputed, prepare
-from onkel.learners.nystroem import _spread, choose_centers, leverage_scores
+from onkel.solvers.ridge.centers import _spread, choose_centers, leverage_scores
 
 X = np.random.default_rng(0).normal(size=(200, 3))
 KERNEL = RBF(gamma=0.5)

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from onkel.errors import ParameterError
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Precomputed, prepare
 from onkel.kernels.centers import Centers
-from onkel.learners import conjugate_gradient as module
-from onkel.learners.nystroem import WhitenedSums, conjugate_gradient
+from onkel.solvers.ridge import conjugate_gradient as module
+from onkel.solvers.ridge.centers import WhitenedSums, conjugate_gradient
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))

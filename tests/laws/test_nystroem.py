@@ -14,8 +14,8 @@ from sklearn import gaussian_process
 from onkel.errors import GramError, InputError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Polynomial, Precomputed, expand, prepare
 from onkel.kernels.centers import Centers
-from onkel.learners import whitened_sums
-from onkel.learners.nystroem import WhitenedSums
+from onkel.solvers.ridge import whitened_sums
+from onkel.solvers.ridge.centers import WhitenedSums
 from onkel.states.state import from_state
 
 RNG = np.random.default_rng(0)

@@ -12,8 +12,8 @@ from sklearn.metrics import make_scorer, mean_absolute_error
 from onkel import KernelRidge, KernelRidgeClassifier, KernelRidgeCV
 from onkel.errors import GramError
 from onkel.kernels import RBF, Custom, Laplacian, Linear, Polynomial, prepare
-from onkel.learners import ridge as solvers
-from onkel.learners.ridge import EigenPath, RidgeProblem, solve_by_cholesky
+from onkel.solvers.ridge import exact as solvers
+from onkel.solvers.ridge.exact import EigenPath, RidgeProblem, solve_by_cholesky
 
 KERNEL = RBF(gamma=0.4)
 intercepts = pytest.mark.parametrize("fit_intercept", [False, True])

@@ -20,7 +20,7 @@ from strategies import as_csr, draw_points, kernels, seeds
 from onkel import SVC, SVR, OneClassSVM
 from onkel._core import threads
 from onkel.kernels import RBF, Custom, Kernel, Linear, Matern, Polynomial
-from onkel.learners.svm import dual
+from onkel.solvers.svm import dual
 
 TOL = 1e-6
 penalties = st.sampled_from([1e-2, 0.5, 1.0, 7.0, 300.0])

@@ -16,8 +16,8 @@ from onkel import SVC, SVR, OneClassSVM, OnlineSVC
 from onkel.errors import ValuesError
 from onkel.kernels import RBF, prepare
 from onkel.learners import lasvm
-from onkel.learners.svm import dual
-from onkel.learners.svm.problem import Limits, Problem
+from onkel.solvers.svm import dual
+from onkel.solvers.svm.problem import Limits, Problem
 
 STEPS = 300_000  # for fits that cannot converge: enough to see that nothing overflows
 KERNEL = RBF(gamma=0.04)

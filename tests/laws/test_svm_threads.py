@@ -14,7 +14,7 @@ from interruptions import between_lines, lines_of, spread
 from onkel import SVC, SVR, OneClassSVM, OnlineSVC
 from onkel._core.transaction import restore
 from onkel.kernels import Linear
-from onkel.learners.svm import dual
+from onkel.solvers.svm import dual
 
 METHODS = {
     SVC: ("predict", "decision_function"),

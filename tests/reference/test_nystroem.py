@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from onkel.kernels import RBF, expand, prepare
 from onkel.kernels.centers import Centers
-from onkel.learners.nystroem import WhitenedSums, choose_centers, conjugate_gradient
+from onkel.solvers.ridge.centers import WhitenedSums, choose_centers, conjugate_gradient
 
 
 def california():

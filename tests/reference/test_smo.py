@@ -11,8 +11,8 @@ from strategies import seeds
 
 from onkel._core import _native, simd, simd_targets
 from onkel.kernels import RBF, Linear, prepare
-from onkel.learners.svm import dual
-from onkel.learners.svm.problem import Limits, Problem, feasible
+from onkel.solvers.svm import dual
+from onkel.solvers.svm.problem import Limits, Problem, feasible
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 paths = pytest.mark.parametrize("path", simd_targets())

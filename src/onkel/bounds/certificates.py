@@ -34,8 +34,8 @@ from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.kernel_perceptron_epochs import KeptScoreEpochs
-from onkel.learners.svm.max_margin import max_margin
 from onkel.models.expansion import Expansion
+from onkel.solvers.svm.max_margin import max_margin
 
 __all__ = ["certificate", "certify_budgeted_fit", "certify_perceptron_fit"]
 

@@ -25,13 +25,13 @@ from onkel.kernels import Kernel
 from onkel.kernels.named import default_gamma, resolve_gamma
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.nystroem import WhitenedSums
-from onkel.learners.ridge_posterior import RidgePosterior
 from onkel.models.columns import Columns
 from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.scorer import support_data
+from onkel.solvers.ridge.centers import WhitenedSums
+from onkel.solvers.ridge.posterior import RidgePosterior
 from onkel.states.state import Setting, State
 
 __all__ = ["Input", "RidgeEstimator", "check_alpha"]

@@ -20,7 +20,7 @@ from onkel.estimators.ridge_base import check_alpha
 from onkel.estimators.ridge_solvers import find_centers, fit_sums
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
-from onkel.learners.nystroem import WhitenedSums
+from onkel.solvers.ridge.centers import WhitenedSums
 
 if TYPE_CHECKING:
     from onkel.estimators.ridge import KernelRidge

@@ -18,8 +18,8 @@ from onkel.estimators.ridge_solvers import Fitted, figures_of, refuse_too_large,
 from onkel.estimators.shared_docs import shared_docs
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
-from onkel.learners.ridge import EigenPath, RidgeProblem
 from onkel.models.decision import Number
+from onkel.solvers.ridge.exact import EigenPath, RidgeProblem
 
 __all__ = ["KernelRidgeCV"]
 

@@ -23,10 +23,10 @@ from onkel.kernels import Kernel
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners import available_memory
-from onkel.learners.nystroem import CENTER_CHOICES, WhitenedSums, choose_centers, conjugate_gradient, given_centers
-from onkel.learners.ridge import EigenPath, RidgeProblem, RidgeSolution, solve_by_cholesky
-from onkel.learners.ridge_posterior import RidgePosterior
+from onkel.solvers.ridge import available_memory
+from onkel.solvers.ridge.centers import CENTER_CHOICES, WhitenedSums, choose_centers, conjugate_gradient, given_centers
+from onkel.solvers.ridge.exact import EigenPath, RidgeProblem, RidgeSolution, solve_by_cholesky
+from onkel.solvers.ridge.posterior import RidgePosterior
 
 __all__ = [
     "Fitted",

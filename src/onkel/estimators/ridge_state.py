@@ -12,10 +12,10 @@ from onkel.estimators.examples import attributes_of
 from onkel.estimators.parameter_state import check_values, read_params
 from onkel.estimators.state_checks import check_rows, check_sorted_labels, part_of, refuse, rows_parts
 from onkel.kernels import Kernel
-from onkel.learners.ridge_posterior import RidgePosterior
-from onkel.learners.whitened_sums import WhitenedSums
 from onkel.models.columns import Columns
 from onkel.models.expansion import Expansion
+from onkel.solvers.ridge.posterior import RidgePosterior
+from onkel.solvers.ridge.whitened_sums import WhitenedSums
 from onkel.states.state import State
 
 if TYPE_CHECKING:

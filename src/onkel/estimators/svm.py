@@ -1,6 +1,6 @@
 """Support vector machines: SVC, SVR and OneClassSVM with scikit-learn's interface; they can be stopped and continued.
 
-Each class states its dual problem in the form of `onkel.learners.svm.dual`, has it solved there, and presents the
+Each class states its dual problem in the form of `onkel.solvers.svm.dual`, has it solved there, and presents the
 solution under scikit-learn's names. The class docstrings say what differs from LIBSVM, and so from scikit-learn.
 """
 
@@ -23,11 +23,11 @@ from onkel.estimators.svm_base import SupportVectorMachine, as_support, finite_t
 from onkel.estimators.targets import check_class_weight, check_labels, weights_by_class
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
-from onkel.learners.svm.one_vs_one import PairProblems, WarmStart
-from onkel.learners.svm.problem import Problem, Solution
 from onkel.models.decision import Classes, Number, Outlier
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
+from onkel.solvers.svm.one_vs_one import PairProblems, WarmStart
+from onkel.solvers.svm.problem import Problem, Solution
 
 __all__ = ["SVC", "SVR", "OneClassSVM"]
 

@@ -33,14 +33,14 @@ from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.svm import dual
-from onkel.learners.svm.problem import Limits, Problem, Solution
 from onkel.models.columns import Columns
 from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.one_vs_one import OneVsOne
 from onkel.models.scorer import support_data
+from onkel.solvers.svm import dual
+from onkel.solvers.svm.problem import Limits, Problem, Solution
 from onkel.states.state import State
 
 __all__ = ["SupportVectorMachine", "as_support", "finite_total", "fit_one", "times"]

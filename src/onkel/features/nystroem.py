@@ -27,7 +27,7 @@ from onkel.kernels.centers import Centers, without_block
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.rows_state import rows_from_state, rows_state
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.nystroem import CENTER_CHOICES, choose_centers, given_centers
+from onkel.solvers.ridge.centers import CENTER_CHOICES, choose_centers, given_centers
 from onkel.states.state import Setting, State
 
 __all__ = ["NystroemMap"]

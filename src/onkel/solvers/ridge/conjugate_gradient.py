@@ -1,6 +1,6 @@
 """Ridge regression on very many centres, by conjugate gradients over the data.
 
-    (W + αI) w = B        W = Σ s φ φᵀ,  B = Σ s φ yᵀ,  φ(x) = T⁻¹ k(S, x)        (`onkel.learners.whitened_sums`)
+    (W + αI) w = B        W = Σ s φ φᵀ,  B = Σ s φ yᵀ,  φ(x) = T⁻¹ k(S, x)        (`onkel.solvers.ridge.whitened_sums`)
 
 W, for which r² flops a row are needed, is never computed. An iteration multiplies it by a vector v, tile by tile:
 
@@ -34,7 +34,7 @@ from scipy.linalg.lapack import dpotrs
 from onkel.errors import ParameterError
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
-from onkel.learners.whitened_sums import EPS, TILE_ROWS, refuse_no_penalty, regularised_factor
+from onkel.solvers.ridge.whitened_sums import EPS, TILE_ROWS, refuse_no_penalty, regularised_factor
 
 __all__ = ["CgSolution", "conjugate_gradient"]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores
-from onkel.learners.svm import dual
-from onkel.learners.svm.problem import Limits, Problem
+from onkel.solvers.svm import dual
+from onkel.solvers.svm.problem import Limits, Problem
 
 __all__ = ["max_margin"]
 

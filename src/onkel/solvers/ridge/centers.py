@@ -2,8 +2,8 @@
 
     given_centers          those of a user, checked
     choose_centers         uniformly, by leverage scores, or by k-means
-    WhitenedSums           one pass over the data, then any alpha (`onkel.learners.whitened_sums`)
-    conjugate_gradient     several passes, for very many centres (`onkel.learners.conjugate_gradient`)
+    WhitenedSums           one pass over the data, then any alpha (`onkel.solvers.ridge.whitened_sums`)
+    conjugate_gradient     several passes, for very many centres (`onkel.solvers.ridge.conjugate_gradient`)
 
 **Leverage scores.** The ridge leverage score of a row, ℓᵢ = [K (K + αI)⁻¹]ᵢᵢ in [0, 1], says how much the fit at xᵢ
 depends on yᵢ; Σ ℓᵢ are the degrees of freedom. Rows of which there are few like them have high scores, and a uniform
@@ -35,8 +35,8 @@ from onkel.kernels import Kernel, prepare
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.conjugate_gradient import CgSolution, conjugate_gradient
-from onkel.learners.whitened_sums import Solution, WhitenedSums
+from onkel.solvers.ridge.conjugate_gradient import CgSolution, conjugate_gradient
+from onkel.solvers.ridge.whitened_sums import Solution, WhitenedSums
 
 __all__ = [
     "CENTER_CHOICES",
@@ -88,7 +88,7 @@ def choose_centers(
 
     >>> import numpy as np
     >>> from onkel.kernels import RBF, prepare
-    >>> from onkel.learners.nystroem import choose_centers
+    >>> from onkel.solvers.ridge.centers import choose_centers
     >>> kernel, X = RBF(gamma=1.0), np.array([[0.0], [1.0], [50.0], [52.0]])
     >>> centers = choose_centers(kernel, prepare(kernel, X), 2, "kmeans", np.random.RandomState(0), 1.0)
     >>> sorted(centers.rows.dense()[:, 0].tolist())

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.learners.svm import dual
-from onkel.learners.svm.problem import Problem, Solution, feasible
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
+from onkel.solvers.svm import dual
+from onkel.solvers.svm.problem import Problem, Solution, feasible
 
 __all__ = ["PairProblems", "WarmStart"]
 

@@ -1,6 +1,6 @@
 """The duals of support vector machines, solved by working sets.
 
-`onkel.learners.svm.problem` states the problem: min ½ βᵀKβ − zᵀβ with low ≤ β ≤ high and a fixed Σβ, its slopes
+`onkel.solvers.svm.problem` states the problem: min ½ βᵀKβ − zᵀβ with low ≤ β ≤ high and a fixed Σβ, its slopes
 v = z − Kβ, and its violation, which the solver brings below tol.
 
 A round takes the variables that violate most into a working set, computes their kernel values with each other, and
@@ -46,7 +46,7 @@ from onkel._core import _native
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import add_scores, fill
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.svm.problem import Ended, Limits, Problem, Slopes, Solution, duality_gap, offset, slopes
+from onkel.solvers.svm.problem import Ended, Limits, Problem, Slopes, Solution, duality_gap, offset, slopes
 
 __all__ = ["solve", "solve_block"]
 

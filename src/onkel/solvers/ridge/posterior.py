@@ -1,7 +1,8 @@
 """The variance of the f of kernel ridge regression at any point, from the factor of its matrix.
 
 If f is a Gaussian process with the kernel as its covariance, and yᵢ = f(xᵢ) + noise of variance α / sᵢ, then the ridge
-solution is the mean of f given y, and with the notation of `onkel.learners.ridge` and k = u k(X, x) its variance is
+solution is the mean of f given y, and with the notation of `onkel.solvers.ridge.exact` and k = u k(X, x) its variance
+is
 
     var f(x) = k(x, x) − kᵀA⁻¹k                                 without an intercept
     var f(x) + b = k(x, x) − kᵀA⁻¹k + (1 − vᵀk)² / uᵀv          with one, about which nothing is known beforehand
@@ -21,7 +22,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import fill
-from onkel.learners.ridge import CholeskyFactor
+from onkel.solvers.ridge.exact import CholeskyFactor
 from onkel.states.state import State
 
 __all__ = ["RidgePosterior"]

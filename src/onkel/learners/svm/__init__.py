@@ -1,1 +1,0 @@
-"""Solvers for the dual problems of support vector machines."""

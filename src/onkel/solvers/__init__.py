@@ -1,0 +1,1 @@
+"""Solvers: they see all the data at once, and find the optimum of a stated problem. They are no learners."""
