@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from onkel.learners import kernel_perceptron, kernel_perceptron_epochs
+from onkel.learners.perceptron import kernel as kernel_perceptron
+from onkel.learners.perceptron import kernel_epochs as kernel_perceptron_epochs
 
 MODULES = (kernel_perceptron, kernel_perceptron_epochs)
 

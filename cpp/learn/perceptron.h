@@ -70,7 +70,7 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
   return b;
 }
 
-// What the primal perceptron counts: onkel.learners.linear_perceptron, COUNTS.
+// What the primal perceptron counts: onkel.learners.perceptron.linear, COUNTS.
 struct PrimalCounts {
   int64_t n_seen;       // examples so far
   int64_t next_row_id;  // one more than the largest id of a row so far

@@ -45,7 +45,7 @@ int64_t prank_dual_pass(const T* K, int64_t n, int64_t r, const double* y, const
   return mistakes;
 }
 
-// What PRank counts: onkel.learners.prank, COUNTS.
+// What PRank counts: onkel.learners.perceptron.prank, COUNTS.
 struct PRankCounts {
   int64_t n_seen;       // examples so far
   int64_t next_row_id;  // one more than the largest id of a row so far

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from onkel.estimators.prank import PRank as PRank
     from onkel.estimators.ranking import RankingPerceptron as RankingPerceptron
     from onkel.estimators.recursive_ridge import RecursiveKernelRidge as RecursiveKernelRidge
-    from onkel.estimators.ridge import KernelRidge as KernelRidge
-    from onkel.estimators.ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
-    from onkel.estimators.ridge_cv import KernelRidgeCV as KernelRidgeCV
-    from onkel.estimators.svm import SVC as SVC
-    from onkel.estimators.svm import SVR as SVR
-    from onkel.estimators.svm import OneClassSVM as OneClassSVM
+    from onkel.estimators.ridge.classifier import KernelRidgeClassifier as KernelRidgeClassifier
+    from onkel.estimators.ridge.cv import KernelRidgeCV as KernelRidgeCV
+    from onkel.estimators.ridge.kernel_ridge import KernelRidge as KernelRidge
+    from onkel.estimators.svm.machines import SVC as SVC
+    from onkel.estimators.svm.machines import SVR as SVR
+    from onkel.estimators.svm.machines import OneClassSVM as OneClassSVM
     from onkel.estimators.tagging.sequence_perceptron import SequencePerceptron as SequencePerceptron
     from onkel.evaluate import progressive_validation as progressive_validation
     from onkel.features import EigenMap as EigenMap

@@ -225,11 +225,10 @@ def ledger_bytes(estimator: Any) -> int:
 
 def in_small_parts(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Lets every learner take chunks in parts of `size` rows, so that few rows make many parts."""
-    modules = [
-        importlib.import_module(f"onkel.learners.{m.name}") for m in pkgutil.iter_modules(onkel.learners.__path__)
-    ]
+    found = pkgutil.walk_packages(onkel.learners.__path__, "onkel.learners.")
+    modules = [importlib.import_module(module.name) for module in found]
     with_parts = [module for module in modules if hasattr(module, "CHUNK")]
     assert len(with_parts) >= 4
     for module in with_parts:
         monkeypatch.setattr(module, "CHUNK", size)
-    monkeypatch.setattr("onkel.learners.linear_perceptron.CHUNK_VALUES", 2 * size)  # of two features
+    monkeypatch.setattr("onkel.learners.perceptron.linear.CHUNK_VALUES", 2 * size)  # of two features

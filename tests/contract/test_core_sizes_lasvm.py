@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from onkel._core import _native
-from onkel.learners.kernel_cache import PLACE
-from onkel.learners.lasvm import POSITION, TAKEN
-from onkel.learners.lasvm_solution import COUNTERS, OUTPUT, SLOT, LasvmSolution
+from onkel.learners.lasvm.learner import POSITION, TAKEN
+from onkel.learners.lasvm.solution import COUNTERS, OUTPUT, SLOT, LasvmSolution
+from onkel.learners.storage.kernel_rows import PLACE
 
 
 def solution_arrays(c=2, cap=80):

@@ -150,8 +150,8 @@ def made(name):
 
 def both_ways(monkeypatch, name, call):
     light = outcome(made(name), call)
-    monkeypatch.setattr("onkel.estimators.input._is_plain", lambda *given: False)
-    monkeypatch.setattr("onkel.estimators.online.are_labels", lambda y: False)
+    monkeypatch.setattr("onkel.estimators.base.input._is_plain", lambda *given: False)
+    monkeypatch.setattr("onkel.estimators.online.estimator.are_labels", lambda y: False)
     return light, outcome(made(name), call)
 
 
@@ -188,7 +188,7 @@ def test_plain_arrays_are_not_checked_twice(name, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("scikit-learn was asked")
 
-    monkeypatch.setattr("onkel.estimators.input.validate_data", refuse)
+    monkeypatch.setattr("onkel.estimators.base.input.validate_data", refuse)
     machine.partial_fit(X, y).predict(X)
     machine.partial_fit(sp.csr_array(X), y).predict(sp.csr_array(X))
     with pytest.raises(AssertionError, match="scikit-learn was asked"):

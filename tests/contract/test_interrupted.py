@@ -20,10 +20,10 @@ from contract.registered import (
 )
 from perceptron_modules import patch_learner, sq_norms
 
-import onkel.learners.linear_perceptron
+import onkel.learners.perceptron.linear
 from onkel import KernelPerceptron, Perceptron
 from onkel.kernels import RBF, Custom
-from onkel.learners import kernel_perceptron
+from onkel.learners.perceptron import kernel as kernel_perceptron
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -176,7 +176,7 @@ def test_an_interrupted_fit_does_not_say_that_training_cannot_end(monkeypatch):
 def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
     X, y = data(Perceptron, n=10000, apart=5.0)
     X = X * 0.1 + np.random.default_rng(1).normal(size=X.shape)  # mixed up, so that mistakes go on
-    calls, learn = [], onkel.learners.linear_perceptron.LinearPerceptronLearner.learn
+    calls, learn = [], onkel.learners.perceptron.linear.LinearPerceptronLearner.learn
 
     def interrupted(self, *args):
         calls.append(1)
@@ -186,7 +186,7 @@ def test_an_interrupted_primal_fit_keeps_the_chunks_before(monkeypatch):
 
     machine = Perceptron(shuffle=False)
     with monkeypatch.context() as patch:
-        patch.setattr(onkel.learners.linear_perceptron.LinearPerceptronLearner, "learn", interrupted)
+        patch.setattr(onkel.learners.perceptron.linear.LinearPerceptronLearner, "learn", interrupted)
         with pytest.raises(KeyboardInterrupt):
             machine.fit(X, y)
     seen = machine.n_rounds_

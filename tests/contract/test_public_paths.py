@@ -20,7 +20,7 @@ import numpy as np
 
 import onkel
 from onkel import registry
-from onkel.estimators.online import OnlineEstimator
+from onkel.estimators.online.estimator import OnlineEstimator
 
 PINNED = Path(__file__).with_name("public_paths.txt")
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from onkel import RankingPerceptron, bounds
 from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
-from onkel.estimators.online import OnlineEstimator
+from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.evaluate import mean_reciprocal_rank, ndcg
 from onkel.kernels import RBF, Custom, Linear
 from onkel.models import RankingModel, from_state
@@ -298,7 +298,7 @@ def test_a_bad_call_is_refused_with_advice_and_changes_nothing(what, form):
 
 
 def test_a_kernel_that_refuses_a_later_query_undoes_the_whole_call(monkeypatch):
-    monkeypatch.setattr("onkel.learners.ranking.CHUNK", 8)  # so that parts are learned before
+    monkeypatch.setattr("onkel.learners.perceptron.ranking.CHUNK", 8)  # so that parts are learned before
     ranker = RankingPerceptron(Custom(Refusing(100.0, raises=True)), random_state=0).fit(X, Y, QID)
     before = state(ranker)
     with pytest.raises(ZeroDivisionError):

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from onkel import KernelRidge, KernelRidgeClassifier, KernelRidgeCV
 from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError
-from onkel.estimators import ridge_solvers
+from onkel.estimators.ridge import solvers as ridge_solvers
 from onkel.kernels import RBF, Custom, Sigmoid
 from onkel.plot import AlphaPathDisplay
 from onkel.solvers.ridge import available_memory

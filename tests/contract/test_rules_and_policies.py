@@ -10,7 +10,7 @@ import pytest
 from onkel._core import _native
 from onkel.kernels import RBF, Linear, prepare
 from onkel.learners import policies, rules
-from onkel.learners.budgeted import BudgetedLearner
+from onkel.learners.budgeted.learner import BudgetedLearner
 from onkel.learners.policies import RECORD
 from onkel.learners.rules import Regularised, Rule
 

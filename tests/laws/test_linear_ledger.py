@@ -10,7 +10,7 @@ import pytest
 
 from onkel import KernelPerceptron, Perceptron, bounds
 from onkel.errors import InputError
-from onkel.learners import counted
+from onkel.learners import counts as counted
 
 
 def noise(n, classes=2, seed=0):

@@ -164,7 +164,7 @@ def test_the_model_of_an_svc_predicts_as_it_does_with_every_kernel(kernel, class
     points = draw_points(kernel, 24, 1 + seed % 5, seed)
     clf = SVC(kernel=kernel, max_iter=1000)
     with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onkel.estimators.svm_base.warn", lambda *args: None)  # not all of these end in 1000 steps
+        patch.setattr("onkel.estimators.svm.base.warn", lambda *args: None)  # not all of these end in 1000 steps
         clf.fit(points, np.arange(24) % classes)
     model = assert_predicts_as(clf, points[::-1].copy())
     again = from_state(model.state())

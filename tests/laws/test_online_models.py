@@ -85,7 +85,7 @@ def test_a_stream_stopped_before_its_first_example_can_be_pickled(monkeypatch):
 
     estimator = onkel.KernelPerceptron(gamma=1.0)
     with monkeypatch.context() as patch:
-        patch.setattr("onkel.learners.kernel_perceptron.KernelPerceptronLearner.learn", stopped)
+        patch.setattr("onkel.learners.perceptron.kernel.KernelPerceptronLearner.learn", stopped)
         with pytest.raises(KeyboardInterrupt):
             estimator.partial_fit(X, LABELS["two"])
     twin = pickle.loads(pickle.dumps(estimator))
@@ -94,7 +94,7 @@ def test_a_stream_stopped_before_its_first_example_can_be_pickled(monkeypatch):
 
 
 def test_a_class_that_was_announced_and_never_came_is_not_predicted(monkeypatch):
-    from onkel.learners import budgeted
+    from onkel.learners.budgeted import learner as budgeted
 
     y = np.zeros(120, dtype=int)
     y[100:] = 1  # beyond the part that is learned

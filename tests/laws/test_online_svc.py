@@ -15,11 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from strategies import as_csr, few_examples, seeds
 
-import onkel.learners.lasvm
+import onkel.learners.lasvm.learner
 from onkel import OnlineSVC
 from onkel._core import simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, Precomputed, prepare
-from onkel.learners.lasvm import LasvmLearner
+from onkel.learners.lasvm.learner import LasvmLearner
 
 ONCE = {"max_iter": 1, "shuffle": False, "finish_fit": False}
 kernels = st.sampled_from([RBF(gamma=0.5), Linear(), Polynomial(degree=2)])
@@ -126,7 +126,7 @@ def test_chunks_are_loops_bit_for_bit(chunk, seed, classes, kernel, dtype, spars
 def test_neither_the_parts_of_a_chunk_nor_the_size_of_the_cache_matter(size, monkeypatch):
     X, y = data(0, n=450, classes=3, noise=1.5)
     expected = OnlineSVC(RBF(gamma=0.5), max_iter=2, random_state=0).fit(X, y)
-    monkeypatch.setattr(onkel.learners.lasvm, "CHUNK", size)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "CHUNK", size)
     machine = OnlineSVC(RBF(gamma=0.5), max_iter=2, random_state=0, cache_size=0.002 * size).fit(X, y)
     assert outcome(machine, X) == outcome(expected, X)
     assert machine.n_kept_ > 150
@@ -255,9 +255,9 @@ def test_a_gram_matrix_is_learned_from_in_several_passes_and_with_few_rows_held(
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_rows_of_many_features_and_of_few_are_kept_alike(wide, monkeypatch):
-    monkeypatch.setattr("onkel.learners.slots.BLOCK_BYTES", 32 * 3 * 8)  # several blocks
+    monkeypatch.setattr("onkel.learners.storage.slots.BLOCK_BYTES", 32 * 3 * 8)  # several blocks
     if wide:
-        monkeypatch.setattr("onkel.learners.slots.DENSE_FEATURES", 2)
+        monkeypatch.setattr("onkel.learners.storage.slots.DENSE_FEATURES", 2)
     X, y = data(3, n=400, noise=1.5)
     expected = OnlineSVC(RBF(gamma=0.5), **ONCE).fit(X, y)
     machine = feed(OnlineSVC(RBF(gamma=0.5), **ONCE), as_csr(X), y, 33, classes=[0, 1])
@@ -346,8 +346,8 @@ def test_an_interrupted_finish_keeps_a_machine_that_goes_on(monkeypatch):
     X, y = data(0, n=300, noise=1.5)
     machine = OnlineSVC(RBF(gamma=0.5), tol=1e-6, **ONCE).partial_fit(X, y)
     before, expected = machine.objective_, OnlineSVC().resume(machine.snapshot()).finish()
-    monkeypatch.setattr(onkel.learners.lasvm, "WORK", 5000)  # a few steps at a time
-    monkeypatch.setattr(onkel.learners.lasvm, "CALLS", 2)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "WORK", 5000)  # a few steps at a time
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "CALLS", 2)
     commits, commit = [], LasvmLearner._commit
 
     def interrupted(*args):
@@ -365,8 +365,8 @@ def test_an_interrupted_finish_keeps_a_machine_that_goes_on(monkeypatch):
 
 
 def test_a_tol_that_rounding_does_not_allow_is_given_up_with_a_warning(monkeypatch):
-    monkeypatch.setattr(onkel.learners.lasvm, "STEPS", 1)
-    monkeypatch.setattr(onkel.learners.lasvm, "WORK", 1)  # one step at a time
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "STEPS", 1)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "WORK", 1)  # one step at a time
     X, y = data(0, n=300, noise=3.0)
     machine = OnlineSVC(RBF(gamma=0.5), tol=1e-300, C=1e3, **ONCE).partial_fit(X, y)
     with pytest.warns(ConvergenceWarning, match=r"finish stopped before .* within tol=1e-300; .* gap of at most"):

@@ -11,7 +11,7 @@ from perceptron_modules import drawn_round, patch_learner, sq_norms
 from reference.oracles import SlowPerceptron
 from strategies import as_csr, seeds
 
-import onkel.learners.support
+import onkel.learners.storage.support
 from onkel import KernelPerceptron, Perceptron
 from onkel.features import PolynomialMap
 from onkel.kernels import RBF, Kernel, Laplacian, Linear, Polynomial
@@ -25,7 +25,7 @@ def small_chunks(monkeypatch):
     """So that a few dozen rows meet every way through chunks, waiting pushes, panels, kept columns and blocks."""
     for name, value in (("CHUNK", 7), ("LATER", 11), ("PUSH", 6), ("PANEL", 4), ("STORE", 500), ("KEEP", 0.0)):
         patch_learner(monkeypatch, name, value)
-    monkeypatch.setattr(onkel.learners.support.Support, "BLOCK", 10)
+    monkeypatch.setattr(onkel.learners.storage.support.Support, "BLOCK", 10)
 
 
 def whole_numbers(seed, n=60, d=4, classes=2):
@@ -165,7 +165,7 @@ def test_chunks_are_loops_for_real_data_too(seed, dtype, chunk):
 @pytest.mark.parametrize("d", [3, 40])  # distances directly, or from norms and products
 @pytest.mark.parametrize("chunk", [1, 50])
 def test_a_support_that_grows_on_a_stream_is_that_of_a_fit(block, d, chunk, monkeypatch):
-    monkeypatch.setattr(onkel.learners.support.Support, "BLOCK", block)
+    monkeypatch.setattr(onkel.learners.storage.support.Support, "BLOCK", block)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((250, d)), rng.integers(0, 2, 250)
     options = {"kernel": RBF(gamma=1.0 / d), "hypothesis": "last", "shuffle": False, "max_iter": 1}

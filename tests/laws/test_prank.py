@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from reference.prank_oracles import SlowPRank
 from strategies import as_csr, seeds
 
-import onkel.learners.prank
-import onkel.learners.support
+import onkel.learners.perceptron.prank
+import onkel.learners.storage.support
 from onkel import Perceptron, PRank
-from onkel.estimators.grades import Grades
+from onkel.estimators.base.grades import Grades
 from onkel.kernels import RBF, Custom, Linear, Polynomial
-from onkel.learners.prank import prank_steps
+from onkel.learners.perceptron.prank import prank_steps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -28,9 +28,9 @@ IN_ORDER = {"max_iter": 1, "shuffle": False}
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """So that a few dozen rows meet every way through chunks and blocks."""
-    monkeypatch.setattr(onkel.learners.prank, "CHUNK", 7)
-    monkeypatch.setattr(onkel.learners.prank, "CHUNK_ROWS", 9)
-    monkeypatch.setattr(onkel.learners.support.Support, "BLOCK", 10)
+    monkeypatch.setattr(onkel.learners.perceptron.prank, "CHUNK", 7)
+    monkeypatch.setattr(onkel.learners.perceptron.prank, "CHUNK_ROWS", 9)
+    monkeypatch.setattr(onkel.learners.storage.support.Support, "BLOCK", 10)
 
 
 def whole_numbers(seed, grades=4, n=45, d=3):

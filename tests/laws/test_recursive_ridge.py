@@ -15,8 +15,8 @@ from strategies import few_examples, seeds
 from onkel import RecursiveKernelRidge
 from onkel.errors import InputError, KindError
 from onkel.kernels import RBF, Polynomial, prepare
-from onkel.learners.recursive_least_squares import FadingCovariance, RootCovariance, Triangle
-from onkel.learners.recursive_ridge import RecursiveRidgeLearner
+from onkel.learners.recursive_ridge.learner import RecursiveRidgeLearner
+from onkel.learners.recursive_ridge.least_squares import FadingCovariance, RootCovariance, Triangle
 from onkel.states.state import State, from_state
 
 forgetting = pytest.mark.parametrize("forgetting", [1.0, 0.97])

@@ -17,10 +17,10 @@ from strategies import seeds
 from onkel import Projectron
 from onkel._core import _native, aligned, simd, simd_targets
 from onkel.kernels import RBF, Custom, Linear, Polynomial, prepare
-from onkel.learners import projecting
 from onkel.learners.ledger import LEDGER
-from onkel.learners.projecting import NO_LIMIT, ProjectingLearner
-from onkel.learners.screening import DEFERRED, NO_UPDATE, UNDECIDED, Inverse
+from onkel.learners.projectron import learner as projecting
+from onkel.learners.projectron.learner import NO_LIMIT, ProjectingLearner
+from onkel.learners.projectron.screening import DEFERRED, NO_UPDATE, UNDECIDED, Inverse
 
 UNIT = 2.0**-24  # of rounding in single precision
 every_target = pytest.mark.parametrize("target", simd_targets())

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from onkel import SVC, SVR, OneClassSVM, OnlineSVC
 from onkel.errors import ValuesError
 from onkel.kernels import RBF, prepare
-from onkel.learners import lasvm
+from onkel.learners.lasvm import learner as lasvm
 from onkel.solvers.svm import dual
 from onkel.solvers.svm.problem import Limits, Problem
 

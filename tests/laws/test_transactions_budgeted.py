@@ -20,8 +20,9 @@ from onkel._core import _native
 from onkel.errors import InputError, KindError
 from onkel.kernels import RBF, Custom, Kernel, Linear, Polynomial, Precomputed, prepare
 from onkel.kernels.rows import Rows
-from onkel.learners import budgeted, policies, rules
-from onkel.learners.budgeted import BudgetedLearner
+from onkel.learners import policies, rules
+from onkel.learners.budgeted import learner as budgeted
+from onkel.learners.budgeted.learner import BudgetedLearner
 from onkel.learners.learner import learn_in_parts
 from onkel.learners.policies import RECORD
 from onkel.learners.rules import Regularised, Rule

@@ -12,9 +12,9 @@ from pairwise import FULL
 from reference.lasvm_oracles import SlowLasvm
 from strategies import as_csr
 
-import onkel.learners.lasvm
+import onkel.learners.lasvm.learner
 from onkel.kernels import RBF, Custom, Linear, Precomputed, prepare
-from onkel.learners.lasvm import LasvmLearner
+from onkel.learners.lasvm.learner import LasvmLearner
 from onkel.learners.learner import Learner, learn_in_parts
 
 KINDS = ["dense", "float32", "sparse", "wide", "gram", "objects"]
@@ -40,9 +40,9 @@ def stream(kind, n=N):
 
 @pytest.fixture(params=KINDS)
 def kind(request, monkeypatch):
-    monkeypatch.setattr(onkel.learners.lasvm, "CHUNK", 4)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "CHUNK", 4)
     if request.param == "wide":
-        monkeypatch.setattr("onkel.learners.slots.DENSE_FEATURES", 2)
+        monkeypatch.setattr("onkel.learners.storage.slots.DENSE_FEATURES", 2)
     return request.param
 
 
@@ -160,8 +160,8 @@ def test_an_exception_at_any_line_of_learn_one_leaves_all_or_nothing(warm):
 
 
 def test_an_exception_at_any_line_of_finish_keeps_steps_and_it_goes_on(monkeypatch):
-    monkeypatch.setattr(onkel.learners.lasvm, "WORK", 2000)  # a few steps a call
-    monkeypatch.setattr(onkel.learners.lasvm, "CALLS", 3)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "WORK", 2000)  # a few steps a call
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "CALLS", 3)
     data = stream("dense")
     kernel, rows, *_ = data
     begun = learned(data, N, cache_bytes=1 << 20)
@@ -190,7 +190,7 @@ def test_a_kernel_that_fails_now_and_then_changes_nothing_but_the_time(monkeypat
             raise ZeroDivisionError
         return RBF(gamma=0.5)(A, B)
 
-    monkeypatch.setattr(onkel.learners.lasvm, "CHUNK", 4)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "CHUNK", 4)
     data = stream("dense")
     expected = learned(data, N)
     _, rows, targets, weights, row_ids = data
@@ -215,8 +215,8 @@ def test_neither_parts_nor_cache_nor_the_length_of_native_calls_matter(chunk, ca
     data = stream("dense", n=200)
     expected = learned(data, 200, cache_bytes=1 << 20)
     expected.finish()
-    monkeypatch.setattr(onkel.learners.lasvm, "CHUNK", chunk)
-    monkeypatch.setattr(onkel.learners.lasvm, "WORK", work)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "CHUNK", chunk)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "WORK", work)
     learner = learned(data, 200, cache_bytes=cache)
     learner.finish()
     assert dict(learner.state().settings) | {"cache_bytes": 1 << 20} == dict(expected.state().settings)
@@ -228,7 +228,7 @@ def test_a_part_is_shorter_if_it_would_last_long(monkeypatch):
     data = stream("dense", n=200)
     learner = learned(data, 200, cache_bytes=1 << 20)
     assert learner.part_size(data[1], 150) == 150
-    monkeypatch.setattr(onkel.learners.lasvm, "WORK", 1000)
+    monkeypatch.setattr(onkel.learners.lasvm.learner, "WORK", 1000)
     assert learner.part_size(data[1], 150) == 16
     assert learner.part_size(data[1], 5) == 5
 

@@ -17,9 +17,9 @@ from reference.online_oracles import SlowProjectron
 import onkel
 from onkel._core import _native, aligned_zeros
 from onkel.kernels import RBF, Custom, Precomputed, prepare
-from onkel.learners import projecting
 from onkel.learners.learner import Learner, learn_in_parts
-from onkel.learners.projecting import NO_LIMIT, ProjectingLearner
+from onkel.learners.projectron import learner as projecting
+from onkel.learners.projectron.learner import NO_LIMIT, ProjectingLearner
 
 ROOT = str(Path(onkel.__file__).parent)
 either = pytest.mark.parametrize("aggressive", [False, True])

@@ -10,7 +10,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 from onkel import RecursiveKernelRidge
 from onkel.kernels import RBF, Laplacian, Linear, Polynomial, prepare
 from onkel.learners.learner import learn_in_parts
-from onkel.learners.recursive_ridge import RecursiveRidgeLearner
+from onkel.learners.recursive_ridge.learner import RecursiveRidgeLearner
 
 KERNELS = [RBF(gamma=0.5), Laplacian(gamma=0.5), Linear(), Polynomial(degree=2)]
 

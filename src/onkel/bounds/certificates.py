@@ -33,7 +33,7 @@ from onkel.errors import InputError, KindError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.kernel_perceptron_epochs import KeptScoreEpochs
+from onkel.learners.perceptron.kernel_epochs import KeptScoreEpochs
 from onkel.models.expansion import Expansion
 from onkel.solvers.svm.max_margin import max_margin
 

@@ -27,8 +27,8 @@ from onkel.checks import check_finite
 from onkel.errors import InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import Kernel, Linear, expand, prepare
 from onkel.kernels.rows import Rows
-from onkel.learners.groups import Groups, grouped
-from onkel.learners.ranking import Pairs, RankingLearner
+from onkel.learners.perceptron.groups import Groups, grouped
+from onkel.learners.perceptron.ranking import Pairs, RankingLearner
 
 __all__ = ["certify_ranking_fit", "open_ranking", "query_margins", "ranking_certificate", "ranks", "refuse_qid"]
 

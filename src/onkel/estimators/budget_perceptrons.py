@@ -2,7 +2,7 @@
 
 The support of a kernel perceptron grows with every mistake; the support of these learners does not. `Forgetron` and
 `BudgetPerceptron` combine the perceptron's update rule (`onkel.learners.rules`) with a budget policy
-(`onkel.learners.policies`); `Projectron` has a learner of its own (`onkel.learners.projecting`).
+(`onkel.learners.policies`); `Projectron` has a learner of its own (`onkel.learners.projectron.learner`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from sklearn.base import ClassifierMixin
 from onkel.bounds.theorems import FORGETRON_LEAST, Theorem, forgetron_theorem
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ValuesError
-from onkel.estimators import by_task
-from onkel.estimators.fitted import reading
-from onkel.estimators.online import OnlineEstimator
-from onkel.estimators.parameters import check_budget, seed_of
-from onkel.estimators.shared_docs import shared_docs
+from onkel.estimators.base.parameters import check_budget, seed_of
+from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.online import by_task
+from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.fitted import reading
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
-from onkel.learners.budgeted import BudgetedLearner
-from onkel.learners.projecting import ProjectingLearner
+from onkel.learners.budgeted.learner import BudgetedLearner
+from onkel.learners.projectron.learner import ProjectingLearner
 
 __all__ = ["BudgetPerceptron", "Forgetron", "Projectron"]
 

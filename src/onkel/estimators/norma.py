@@ -20,15 +20,15 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ParameterError
-from onkel.estimators import by_task
-from onkel.estimators.fitted import reading
-from onkel.estimators.online import OnlineEstimator
-from onkel.estimators.parameters import check_budget
-from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.targets import Labels, Numbers, Targets, Unlabelled
+from onkel.estimators.base.parameters import check_budget
+from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.base.targets import Labels, Numbers, Targets, Unlabelled
+from onkel.estimators.online import by_task
+from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.fitted import reading
 from onkel.kernels import Kernel
 from onkel.learners import rules
-from onkel.learners.budgeted import BudgetedLearner
+from onkel.learners.budgeted.learner import BudgetedLearner
 from onkel.learners.policies import ForgetOldest, Grow
 from onkel.learners.rules import Regularised, Rule
 from onkel.models.decision import Outlier

@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
 from onkel.errors import warn
-from onkel.estimators import by_task
-from onkel.estimators.examples import Examples
-from onkel.estimators.fitted import reading
-from onkel.estimators.online import OnlineEstimator
-from onkel.estimators.parameters import bytes_of
-from onkel.estimators.shared_docs import shared_docs
+from onkel.estimators.base.parameters import bytes_of
+from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.online import by_task
+from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.examples import Examples
+from onkel.estimators.online.fitted import reading
 from onkel.kernels import Kernel
-from onkel.learners.lasvm import LasvmLearner
+from onkel.learners.lasvm.learner import LasvmLearner
 
 __all__ = ["OnlineSVC"]
 

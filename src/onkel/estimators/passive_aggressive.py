@@ -8,14 +8,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from onkel.bounds.theorems import Theorem, pa_theorem
 from onkel.checks import check_number, check_one_of
-from onkel.estimators import by_task
-from onkel.estimators.online import OnlineEstimator
-from onkel.estimators.parameters import check_budget
-from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.targets import Numbers
+from onkel.estimators.base.parameters import check_budget
+from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.base.targets import Numbers
+from onkel.estimators.online import by_task
+from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.kernels import Kernel
 from onkel.learners import policies, rules
-from onkel.learners.budgeted import BudgetedLearner
+from onkel.learners.budgeted.learner import BudgetedLearner
 from onkel.learners.rules import Rule
 
 __all__ = ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]

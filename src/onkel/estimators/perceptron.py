@@ -17,21 +17,21 @@ from onkel.bounds.certificates import certify_perceptron_fit
 from onkel.bounds.theorems import Certificate
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ParameterError
-from onkel.estimators import by_task
-from onkel.estimators.base import warn_of_conflicts
-from onkel.estimators.examples import Examples
-from onkel.estimators.fitted import Certified, reading, scorer_of
-from onkel.estimators.online import OnlineEstimator
-from onkel.estimators.parameters import bytes_of
-from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.targets import Labels, Targets
+from onkel.estimators.base.estimator import warn_of_conflicts
+from onkel.estimators.base.parameters import bytes_of
+from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.base.targets import Labels, Targets
+from onkel.estimators.online import by_task
+from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.examples import Examples
+from onkel.estimators.online.fitted import Certified, reading, scorer_of
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.learners.epochs import Epochs
-from onkel.learners.kernel_perceptron import HYPOTHESES, Hypothesis, KernelPerceptronLearner
-from onkel.learners.kernel_perceptron_epochs import KeptScoreEpochs
 from onkel.learners.learner import Learner
-from onkel.learners.linear_perceptron import LinearPerceptronLearner
+from onkel.learners.perceptron.kernel import HYPOTHESES, Hypothesis, KernelPerceptronLearner
+from onkel.learners.perceptron.kernel_epochs import KeptScoreEpochs
+from onkel.learners.perceptron.linear import LinearPerceptronLearner
 from onkel.models.linear import LinearModel
 from onkel.models.scorer import Scorer
 

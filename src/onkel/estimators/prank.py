@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from onkel.estimators.fitted import reading
-from onkel.estimators.grades import Grades
-from onkel.estimators.online import OnlineEstimator
-from onkel.estimators.shared_docs import shared_docs
+from onkel.estimators.base.grades import Grades
+from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.fitted import reading
 from onkel.kernels import Kernel, Linear
-from onkel.learners.prank import KernelPRankLearner, LinearPRankLearner
+from onkel.learners.perceptron.prank import KernelPRankLearner, LinearPRankLearner
 from onkel.models.decision import Ranks
 from onkel.models.linear import LinearModel
 

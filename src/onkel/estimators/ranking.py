@@ -15,19 +15,19 @@ from onkel.bounds.rankings import certify_ranking_fit
 from onkel.bounds.theorems import Certificate
 from onkel.checks import check_integer, check_one_of
 from onkel.errors import ParameterError, ShapeError, warn
-from onkel.estimators import fitted
-from onkel.estimators.examples import Examples, first_attributes
-from onkel.estimators.fitted import Certified, reading
-from onkel.estimators.input import Checked, first_data, rows_to_predict
-from onkel.estimators.learning import learn_groups
-from onkel.estimators.online import LINEAR, OnlineEstimator
-from onkel.estimators.parameters import HYPOTHESES
-from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.targets import Queries, Targets
+from onkel.estimators.base.input import Checked, first_data, rows_to_predict
+from onkel.estimators.base.parameters import HYPOTHESES
+from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.base.targets import Queries, Targets
+from onkel.estimators.online import fitted
+from onkel.estimators.online.estimator import LINEAR, OnlineEstimator
+from onkel.estimators.online.examples import Examples, first_attributes
+from onkel.estimators.online.fitted import Certified, reading
+from onkel.estimators.online.learning import learn_groups
 from onkel.kernels import Kernel, Linear
 from onkel.learners.epochs import Epochs
-from onkel.learners.groups import Groups, grouped
-from onkel.learners.ranking import PAIRS, KernelRankingLearner, LinearRankingLearner, Pairs, RankingLearner
+from onkel.learners.perceptron.groups import Groups, grouped
+from onkel.learners.perceptron.ranking import PAIRS, KernelRankingLearner, LinearRankingLearner, Pairs, RankingLearner
 from onkel.metrics.ranking import ndcg
 from onkel.models.linear import LinearModel
 from onkel.models.ranking import RankingModel

@@ -10,14 +10,14 @@ from sklearn.base import RegressorMixin
 
 from onkel.checks import check_number
 from onkel.errors import KindError, ParameterError
-from onkel.estimators import by_task, fitted
-from onkel.estimators.input import rows_to_predict
-from onkel.estimators.online import OnlineEstimator
-from onkel.estimators.parameters import check_budget
-from onkel.estimators.shared_docs import shared_docs
-from onkel.estimators.targets import Numbers
+from onkel.estimators.base.input import rows_to_predict
+from onkel.estimators.base.parameters import check_budget
+from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.base.targets import Numbers
+from onkel.estimators.online import by_task, fitted
+from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.kernels import Kernel
-from onkel.learners.recursive_ridge import Estimate, RecursiveRidgeLearner, variances
+from onkel.learners.recursive_ridge.learner import Estimate, RecursiveRidgeLearner, variances
 from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer
 from onkel.errors import GramError, KindError, ValuesError
-from onkel.estimators.base import set_params, undo_on_error
-from onkel.estimators.state_checks import check_rows, refuse
+from onkel.estimators.base.estimator import set_params, undo_on_error
+from onkel.estimators.state.checks import check_rows, refuse
 from onkel.features.map_state import from_map_state, map_state, read_kernel
 from onkel.gram import fixed_signs, rounding
 from onkel.kernels import RBF, Kernel, expand, prepare

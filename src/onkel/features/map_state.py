@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from sklearn.base import BaseEstimator
 
 from onkel._core.transaction import assign
-from onkel.estimators.examples import attributes_of
-from onkel.estimators.parameter_state import params_settings, read_params
-from onkel.estimators.state_checks import kernel_columns, part_of, refuse
+from onkel.estimators.online.examples import attributes_of
+from onkel.estimators.state.checks import kernel_columns, part_of, refuse
+from onkel.estimators.state.parameters import params_settings, read_params
 from onkel.kernels import Kernel
 from onkel.models.columns import Columns
 from onkel.states.state import Setting, State

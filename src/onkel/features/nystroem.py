@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_one_of
 from onkel.errors import GramError, InputError, KindError, ValuesError, signed
-from onkel.estimators.base import set_params, undo_on_error
-from onkel.estimators.parameters import seed_of
-from onkel.estimators.state_checks import check_rows, refuse
+from onkel.estimators.base.estimator import set_params, undo_on_error
+from onkel.estimators.base.parameters import seed_of
+from onkel.estimators.state.checks import check_rows, refuse
 from onkel.features.map_state import from_map_state, map_state, read_kernel
 from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.features.reservoir import Reservoir

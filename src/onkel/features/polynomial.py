@@ -29,8 +29,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer, check_number
 from onkel.errors import ParameterError, ShapeError
-from onkel.estimators.base import undo_on_error
-from onkel.estimators.state_checks import refuse
+from onkel.estimators.base.estimator import undo_on_error
+from onkel.estimators.state.checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state
 from onkel.states.state import State
 

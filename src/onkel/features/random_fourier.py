@@ -31,8 +31,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onkel.checks import check_integer
 from onkel.errors import ParameterError, ValuesError
-from onkel.estimators.base import set_params, undo_on_error
-from onkel.estimators.state_checks import refuse
+from onkel.estimators.base.estimator import set_params, undo_on_error
+from onkel.estimators.state.checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state, read_kernel
 from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.kernels import RBF, Kernel, Laplacian, Matern, RationalQuadratic, prepare

@@ -1,7 +1,7 @@
 """Epochs: repeated passes over a data set, by a learner that visits one example after the other.
 
 `run_epochs` repeats epochs until one of them makes no update. What an epoch does is an object with a method `run`:
-`StreamedEpochs` here suits every learner; `onkel.learners.kernel_perceptron_epochs` has a faster one for the kernel
+`StreamedEpochs` here suits every learner; `onkel.learners.perceptron.kernel_epochs` has a faster one for the kernel
 perceptron.
 """
 

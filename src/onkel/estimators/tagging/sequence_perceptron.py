@@ -17,10 +17,10 @@ from onkel._core.transaction import assign, restore
 from onkel.bounds.sentences import certify_tagging_fit
 from onkel.checks import check_integer, check_number, check_one_of
 from onkel.errors import InputError
-from onkel.estimators.base import Estimator, undo_on_error
-from onkel.estimators.fitted import Certified
-from onkel.estimators.parameters import HYPOTHESES, BuiltWith
-from onkel.estimators.progress import progress_bar
+from onkel.estimators.base.estimator import Estimator, undo_on_error
+from onkel.estimators.base.parameters import HYPOTHESES, BuiltWith
+from onkel.estimators.base.progress import progress_bar
+from onkel.estimators.online.fitted import Certified
 from onkel.estimators.tagging import state as sequence_state
 from onkel.estimators.tagging.form import Form, form_of
 from onkel.estimators.tagging.input import Tags, read_sequences, read_tags

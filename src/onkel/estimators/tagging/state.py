@@ -15,10 +15,10 @@ from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.theorems import Certificate
 from onkel.errors import KindError
-from onkel.estimators.certificate_state import certified_settings, read_certified
-from onkel.estimators.parameter_state import check_values, params_settings, read_params
-from onkel.estimators.parameters import FREE, BuiltWith
-from onkel.estimators.state_checks import check_rows, part_of, refuse, rows_parts
+from onkel.estimators.base.parameters import FREE, BuiltWith
+from onkel.estimators.state.certificate import certified_settings, read_certified
+from onkel.estimators.state.checks import check_rows, part_of, refuse, rows_parts
+from onkel.estimators.state.parameters import check_values, params_settings, read_params
 from onkel.estimators.tagging.form import Form, LinearForm, templates_of
 from onkel.estimators.tagging.kernel_form import KernelForm
 from onkel.learners.tagging.kernel import KernelTagLearner

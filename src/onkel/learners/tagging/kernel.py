@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS
-from onkel.learners.support import Support
+from onkel.learners.storage.support import Support
 from onkel.learners.tagging.log import log_of_state, rounds_of
 from onkel.models.expansion import Expansion
 from onkel.models.tagging.kernel_tokens import KernelRun, KernelTokens, TokenVectors, check_support

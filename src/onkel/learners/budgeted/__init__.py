@@ -1,0 +1,1 @@
+"""The learner in bounded memory: an update rule and a budget policy over slots."""

@@ -1,0 +1,1 @@
+"""LASVM: the dual of a support vector machine, improved example by example."""

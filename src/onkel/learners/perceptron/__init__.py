@@ -1,0 +1,1 @@
+"""Perceptrons: with a kernel, on features, for grades, and for ranking."""

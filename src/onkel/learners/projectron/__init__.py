@@ -1,0 +1,1 @@
+"""The Projectron: examples that the support spans are projected on it."""

@@ -1,0 +1,1 @@
+"""Kernel ridge regression, example by example, on a dictionary."""
