@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from parts import learn_in_parts
 
 import onkel
 from onkel.errors import InputError, KindError
 from onkel.kernels import RBF, HistogramIntersection, Linear, Precomputed, prepare
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.learner import learn_in_parts
 from onkel.learners.perceptron.groups import Groups
 from onkel.models.model import ScoreModel
 from onkel.models.ranking import ItemVote

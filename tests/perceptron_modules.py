@@ -24,8 +24,8 @@ def patch_learner(monkeypatch: pytest.MonkeyPatch, name: str, value: Any) -> Non
 
 def sq_norms(machine: Any, *, by_class: bool = False) -> NDArray[np.float64]:
     """‖v‖² of the last guess of every output, in the order of the learner or, `by_class`, of `classes_`."""
-    found: NDArray[np.float64] = machine._learner.sq_norms
-    return found[machine._targets.order] if by_class else found
+    found: NDArray[np.float64] = machine._running.learner.sq_norms
+    return found[machine._running.targets.order] if by_class else found
 
 
 def drawn_round(machine: Any, rounds: int) -> int:

@@ -207,7 +207,11 @@ class Stopping:
 
 
 def learner_of(estimator: Any) -> Any:
-    return estimator._learner
+    return estimator._running.learner
+
+
+def columns_of(estimator: Any) -> Any:
+    return estimator._running.columns
 
 
 def numbers_of(estimator: Any) -> Any:

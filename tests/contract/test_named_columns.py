@@ -10,7 +10,18 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from contract.registered import BUDGETED, SVMS, each, each_online, learn_each, ledger_bytes, new, part, scores
+from contract.registered import (
+    BUDGETED,
+    SVMS,
+    columns_of,
+    each,
+    each_online,
+    learn_each,
+    ledger_bytes,
+    new,
+    part,
+    scores,
+)
 from contract.registered import data as points
 from sklearn.feature_extraction import DictVectorizer
 
@@ -36,7 +47,7 @@ def words(n=200, seed=0, vocabulary=400, length=6):
 
 
 def is_sparse(estimator):
-    return "n_features_in_" not in vars(estimator)
+    return type(columns_of(estimator)).__name__ == "Vocabulary"
 
 
 # ---------------------------------------------------------------- begun with a frame
@@ -226,7 +237,7 @@ def test_few_or_dense_features_stay_dense_and_keep_all_names(cls):
 
 @each_online
 def test_a_refused_warm_fit_of_sparse_dicts_brings_back_names_and_scores(cls, monkeypatch):
-    monkeypatch.setattr("onkel.learners.epochs.STEP", 40)
+    monkeypatch.setattr("onkel.estimators.online.fitting.STEP", 40)
     dicts, y = words(300)
     estimator = learn_each(new(cls, warm_start=True, shuffle=False), dicts[:100], y[:100])
     before, expected = estimator.snapshot(), scores(estimator, dicts)

@@ -61,7 +61,7 @@ def test_the_kernel_form_shows_its_support_vectors_and_thresholds():
     assert ranker.support_.tolist() == sorted(set(ranker.support_.tolist()))
     expected = (ranker.dual_coef_ @ RBF(gamma=0.5)(X[ranker.support_], X)).T - ranker.thresholds_
     np.testing.assert_allclose(ranker.model_.scores(X), expected, rtol=1e-9, atol=1e-12)
-    with pytest.raises(AttributeError, match="coef_ is there only with the linear kernel"):
+    with pytest.raises(AttributeError, match="coef_ is there only with a linear kernel"):
         _ = ranker.coef_
 
 

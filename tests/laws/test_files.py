@@ -109,7 +109,7 @@ def test_json_that_is_none_is_refused(wrong):
 @pytest.mark.parametrize("cls", ONLINE)
 def test_stopped_at_random_lines_saved_and_loaded_it_goes_on_as_if_it_had_not_been_saved(cls, tmp_path):
     rng = random.Random(cls.__name__)
-    X, y = data(cls, n=120, classes=3)
+    X, y = data(cls, n=140, classes=3)
     y = None if cls in DETECTORS else y
     machine = new(cls)
     if cls in CLASSIFIERS:

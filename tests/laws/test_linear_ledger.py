@@ -82,7 +82,7 @@ def test_a_savepoint_survives_that_its_mistakes_are_dropped(learned, monkeypatch
     monkeypatch.setattr(counted, "WINDOW", 7)
     X, y = noise(500)
     machine = Perceptron().partial_fit(X[:learned], y[:learned], classes=[0, 1])
-    learner = machine._learner
+    learner = machine._running.learner
     before = learner.state()
     savepoint = learner.savepoint()
     for _ in range(2):  # one can go back more than once

@@ -43,7 +43,7 @@ def whole_numbers(seed, n=90, classes=2):
 
 def parts(machine):
     """Of the learner's slots in use: α, g and y (outputs, slots), C, rows of the data, points."""
-    learner = machine._learner
+    learner = machine._running.learner
     solution, kept = learner.solution, learner.solution.kept()
     free = solution.freed[: int(solution.counters["n_free"])]
     assert sorted([*kept.slots, *free]) == list(range(solution.n_slots))
@@ -274,7 +274,7 @@ def test_kernel_rows_are_held_within_the_limit():
     machine = OnlineSVC(RBF(gamma=0.5), cache_size=0.5, **ONCE)
     for start in range(0, len(X), 500):
         machine.partial_fit(X[start : start + 500], y[start : start + 500])
-        cache = machine._learner.cache
+        cache = machine._running.learner.cache
         assert cache.values.nbytes <= cache._buffer.nbytes <= 2**19
     assert machine.n_kept_ > 1000
 
@@ -282,9 +282,9 @@ def test_kernel_rows_are_held_within_the_limit():
 def test_kernel_rows_are_neither_copied_nor_saved():
     X, y = data(0, n=1500, noise=3.0)
     machine = OnlineSVC(RBF(gamma=0.5), **ONCE).fit(X, y)
-    assert machine._learner.cache._buffer.nbytes > 2**23
+    assert machine._running.learner.cache._buffer.nbytes > 2**23
     assert len(pickle.dumps(machine)) < 2**19
-    assert machine._learner.copy().cache._buffer.nbytes == 0
+    assert machine._running.learner.copy().cache._buffer.nbytes == 0
 
 
 def test_examples_that_go_leave_no_memory_behind():

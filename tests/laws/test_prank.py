@@ -204,7 +204,8 @@ def test_the_ledger_is_the_model(problem):
 
 def test_targets_are_signs_that_fall_from_threshold_to_threshold():
     targets = Grades.known(np.array([1, 2, 5]), all_seen=True)
-    assert targets.encode(np.array([5, 1, 2])).tolist() == [[1, 1], [-1, -1], [1, -1]]
+    decoded = targets.decode(np.array([5, 1, 2]), "PRank")
+    assert targets.encode(decoded).tolist() == [[1, 1], [-1, -1], [1, -1]]
     assert [targets.target(grade).tolist() for grade in (1, 2, 5)] == [[[-1, -1]], [[1, -1]], [[1, 1]]]
 
 
@@ -219,7 +220,7 @@ def test_targets_are_signs_that_fall_from_threshold_to_threshold():
 )
 def test_the_threshold_next_to_a_late_grade_becomes_two(late, expected):
     before = Grades((2, 4, 6), {2: 1, 4: 2, 6: 3})
-    after = before.with_examples(np.array([late]), [0], 3)
+    after = before.with_examples(before.decode(np.array([late]), "PRank"), [0], 3)
     assert after.output_map(before).tolist() == expected
 
 

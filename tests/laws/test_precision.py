@@ -357,7 +357,7 @@ def test_a_row_out_of_range_leaves_no_trace_when_it_has_left_the_slots(learn):
         model.learn_one(X[i], y[i]) if learn == "learn_one" else model.partial_fit(X[i : i + 1], y[i : i + 1])
         anew = copy.deepcopy(model)  # packs its support vectors anew
         for row in (prepare(model.kernel_, x[None]) for x in X[:9]):
-            assert (model._learner.scores(row) == anew._learner.scores(row)).all()
+            assert (model._running.learner.scores(row) == anew._running.learner.scores(row)).all()
         if i == 20:
             assert 20 in model.support_
     assert model.support_.min() > 20

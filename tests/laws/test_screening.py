@@ -472,7 +472,7 @@ def test_one_by_one_a_learner_is_what_it_is_in_chunks(outcomes, core, options, k
         for x, label in zip(X[1:], y[1:], strict=True):
             single.learn_one(x, label)
     assert (single.n_mistakes_, single.n_updates_) == (chunked.n_mistakes_, chunked.n_updates_)
-    ledgers = [one._learner.ledger.entries for one in (single, chunked)]
+    ledgers = [one._running.learner.ledger.entries for one in (single, chunked)]
     for column in ("round", "row"):
         np.testing.assert_array_equal(ledgers[0][column], ledgers[1][column])
     tolerance = 1e-9 if dtype == np.float64 else 2e-4
@@ -496,7 +496,7 @@ def test_judging_begins_where_the_support_is_large_enough(outcomes, aggressive):
     for x, label in zip(X[1:], y[1:], strict=True):
         before = outcomes.total()
         single.learn_one(x, label)
-        sizes += [len(single._learner)] * (outcomes.total() > before)
+        sizes += [len(single._running.learner)] * (outcomes.total() > before)
     assert projecting.SCREENED_FROM <= sizes[0] < 200 == sizes[-1]
     assert sizes[0] < 140 if aggressive else sizes[0] > 130  # where mistakes are added there is nothing to judge
     assert_alike(single, chunked, X, 1e-9)
@@ -562,7 +562,7 @@ def test_coefficients_are_judged_by_only_where_lengths_are_lengths(outcomes, ker
     machine = Projectron(kernel, budget=30, eta=0.0).partial_fit(X[:1], y[:1], classes=[0, 1])
     for x, label in zip(X[1:], y[1:], strict=True):
         machine.learn_one(x, label)
-    assert len(machine._learner) == 30
+    assert len(machine._running.learner) == 30
     assert outcomes.total() == 0
 
 
@@ -570,7 +570,7 @@ def test_coefficients_are_judged_by_only_where_lengths_are_lengths(outcomes, ker
 
 
 def waits(machine):
-    return machine._learner.record.beta_error > 0
+    return machine._running.learner.record.beta_error > 0
 
 
 def learner_that_waits(aggressive, seed=4):
@@ -615,7 +615,7 @@ def test_predictions_of_single_examples_are_those_of_many_though_steps_wait(aggr
         found = [machine.predict_one(other) for other in others]
         assert found == pickle.loads(pickle.dumps(machine)).predict(others).tolist()
         if waits(machine) and not aggressive and seen % 2:
-            score = machine._learner.scores(prepare(machine.kernel_, x[None]))
+            score = machine._running.learner.scores(prepare(machine.kernel_, x[None]))
             np.testing.assert_allclose(score[0, 0], machine.decision_function(x[None])[0], atol=1e-4)
     assert seen > 50
 
@@ -623,7 +623,7 @@ def test_predictions_of_single_examples_are_those_of_many_though_steps_wait(aggr
 @judging
 def test_a_score_whose_sign_is_in_doubt_is_taken_exactly():
     machine, X, _ = learner_that_waits(False)
-    learner = machine._learner
+    learner = machine._running.learner
     row = prepare(machine.kernel_, X[:1])
     room = learner._one.K.copy()
     rough, exact = learner.scores(row)[0], machine.decision_function(X[:1])
@@ -639,7 +639,7 @@ def test_a_score_whose_sign_is_in_doubt_is_taken_exactly():
 @either
 def test_a_learner_goes_on_where_it_was_though_steps_wait(way, aggressive):
     machine, X, y = learner_that_waits(aggressive)
-    mark, copied = machine._learner.savepoint(), pickle.dumps(machine)
+    mark, copied = machine._running.learner.savepoint(), pickle.dumps(machine)
     resumed = Projectron().resume(machine.snapshot())
     for x, label in zip(X, y, strict=True):
         machine.learn_one(x, label)
@@ -647,7 +647,7 @@ def test_a_learner_goes_on_where_it_was_though_steps_wait(way, aggressive):
     if way == "pickle":
         resumed = pickle.loads(copied)
     elif way == "mark":
-        machine._learner.rollback(mark)
+        machine._running.learner.rollback(mark)
         resumed = machine
     for x, label in zip(X, y, strict=True):
         resumed.learn_one(x, label)

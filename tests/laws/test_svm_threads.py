@@ -89,4 +89,4 @@ def test_a_megabyte_of_cache_is_the_same_for_all(monkeypatch):
     SVR(cache_size=3).fit(X, y)
     OneClassSVM(cache_size=3).fit(X)
     assert given == [3 << 20] * 3
-    assert OnlineSVC(cache_size=3).fit(X, y)._learner.cache.limit == 3 << 20
+    assert OnlineSVC(cache_size=3).fit(X, y)._running.learner.cache.limit == 3 << 20

@@ -94,8 +94,8 @@ def test_learning_is_that_of_the_slow_twin(order, margin, values, target):
             tagger = SequencePerceptron(hypothesis=hypothesis, **settings).fit(X if values else as_strings(X), y)
             assert (tagger.n_rounds_, tagger.n_updates_) == (len(twin.guesses), len(twin.updates))
             assert_weights(tagger, v, order)
-            assert tagger._learner.norm_sq == pytest.approx(sq_norm(twin.v))
-            assert tagger._learner.radius_sq == pytest.approx(max(map(sq_norm, twin.updates)))
+            assert tagger._running.learner.norm_sq == pytest.approx(sq_norm(twin.v))
+            assert tagger._running.learner.radius_sq == pytest.approx(max(map(sq_norm, twin.updates)))
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -235,7 +235,7 @@ def test_the_kernel_form_with_the_linear_kernel_is_the_linear_form(order, margin
     dual = SequencePerceptron(kernel=Linear(), **settings).fit(M, y)
     assert (dual.n_rounds_, dual.n_updates_) == (linear.n_rounds_, linear.n_updates_)
     for name in ("norm_sq", "radius_sq"):
-        assert getattr(dual._learner, name) == pytest.approx(getattr(linear._learner, name))
+        assert getattr(dual._running.learner, name) == pytest.approx(getattr(linear._running.learner, name))
     assert dual.predict(M) == linear.predict(M)
     np.testing.assert_allclose(dual.margins(M), linear.margins(M), rtol=1e-9, atol=1e-9)
 
@@ -453,7 +453,7 @@ def test_the_certificate_bounds_the_updates_by_the_margin_of_all_labellings(orde
         for x, labels in zip(X, numbered(y), strict=True):
             every = {z: score for score, z in scored(v, x, 3, lambda x, z: phi(x, z, order))}
             margins.append(every.pop(labels) - max(every.values()))
-        delta, R, N = min(margins) / np.sqrt(sq_norm(v)), tagger._learner.radius_sq, max(map(len, X))
+        delta, R, N = min(margins) / np.sqrt(sq_norm(v)), tagger._running.learner.radius_sq, max(map(len, X))
         assert found.margin == pytest.approx(delta)
         if found.form != "rounds":  # where the right labelling wins clearly
             certified += 1
@@ -471,7 +471,7 @@ def test_the_margin_of_real_numbers_is_that_of_the_second_best_labelling(kernel)
     tagger = SequencePerceptron(kernel=kernel, max_iter=500, random_state=0, hypothesis="last").fit(M, y)
     assert tagger.converged_
     assert tagger.predict(M) == y
-    wanted = tagger.margins(M).min() / np.sqrt(tagger._learner.norm_sq)
+    wanted = tagger.margins(M).min() / np.sqrt(tagger._running.learner.norm_sq)
     assert tagger.certificate_.margin == pytest.approx(wanted)
     assert wanted > 1e-6
 
@@ -485,7 +485,10 @@ def test_with_a_margin_the_bound_without_it_is_false():
     )
     tagger.set_params(warm_start=True, max_iter=100)
     tagger.fit([[["x"]]], [["b"]])
-    R, margin = tagger._learner.radius_sq, tagger.margins([[["x"]]])[0] / np.sqrt(tagger._learner.norm_sq)
+    R, margin = (
+        tagger._running.learner.radius_sq,
+        tagger.margins([[["x"]]])[0] / np.sqrt(tagger._running.learner.norm_sq),
+    )
     assert tagger.n_updates_ > R / margin**2
     assert tagger.n_updates_ <= (R + 2 * 20) / margin**2
 

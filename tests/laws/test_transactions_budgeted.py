@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from interruptions import lines_of, spread, stop_at_line
 from pairwise import FULL
+from parts import learn_in_parts
 from reference.online_oracles import SlowForgetron
 
 from onkel._core import _native
@@ -23,7 +24,6 @@ from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import learner as budgeted
 from onkel.learners.budgeted.learner import BudgetedLearner
-from onkel.learners.learner import learn_in_parts
 from onkel.learners.policies import RECORD
 from onkel.learners.rules import Regularised, Rule
 from onkel.states.state import State

@@ -9,13 +9,14 @@ import sys
 import numpy as np
 import pytest
 from pairwise import FULL
+from parts import learn_in_parts
 from reference.lasvm_oracles import SlowLasvm
 from strategies import as_csr
 
 import onkel.learners.lasvm.learner
 from onkel.kernels import RBF, Custom, Linear, Precomputed, prepare
 from onkel.learners.lasvm.learner import LasvmLearner
-from onkel.learners.learner import Learner, learn_in_parts
+from onkel.learners.learner import Learner
 
 KINDS = ["dense", "float32", "sparse", "wide", "gram", "objects"]
 N, OUTPUTS = 70, 3

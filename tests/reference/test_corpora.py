@@ -39,7 +39,7 @@ def test_crfsuites_templates_find_the_features_of_its_chunking_example(chunking)
     assert index.n_features == 335_674
     assert round(len(features.ids) / chunking.n_tokens, 2) == 17.99
     assert np.array_equal(index.find(chunking).ids, features.ids)
-    assert TemplateFeatures.from_state(*index.state()).names() == index.names()
+    assert TemplateFeatures.from_state(index.state()).names() == index.names()
 
 
 @pytest.mark.parametrize("name", ["chunking", "pos", "ner"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parts import learn_in_parts
 from reference.recursive_oracles import SlowTracker, batch_ridge, lorenz, mackey_glass, past_values
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
 from onkel import RecursiveKernelRidge
 from onkel.kernels import RBF, Laplacian, Linear, Polynomial, prepare
-from onkel.learners.learner import learn_in_parts
 from onkel.learners.recursive_ridge.learner import RecursiveRidgeLearner
 
 KERNELS = [RBF(gamma=0.5), Laplacian(gamma=0.5), Linear(), Polynomial(degree=2)]

@@ -13,14 +13,13 @@ from sklearn.base import ClassifierMixin
 
 from onkel.bounds.theorems import FORGETRON_LEAST, Theorem, forgetron_theorem
 from onkel.checks import check_number, check_one_of
-from onkel.errors import ValuesError
 from onkel.estimators.base.parameters import check_budget, seed_of
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.online import by_task
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitted import reading
+from onkel.estimators.online.running import Running
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
 from onkel.learners.budgeted.learner import BudgetedLearner
 from onkel.learners.projectron.learner import ProjectingLearner
@@ -104,7 +103,7 @@ class Forgetron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _learner: BudgetedLearner
+    _running: Running[BudgetedLearner]
     decision_function = by_task.decision_function
 
     POLICIES: ClassVar[dict[str, type[policies.Policy]]] = {
@@ -117,32 +116,22 @@ class Forgetron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         check_budget(self.budget, self._name)
         check_one_of(self.variant, "variant", self.POLICIES, self._name)
 
-    def _check_examples(self, kernel: Kernel, rows: Rows) -> None:
-        if kernel.within_one:
-            return
-        largest = float(kernel.diagonal(rows).max())
-        if largest > 1 + 1e-6:
-            raise ValuesError(
-                f"{self._name} needs a kernel with k(x, x) <= 1; got {largest:.6g}. "
-                "Use kernel.normalized(), such as Polynomial(degree=3).normalized(), or RBF."
-            )
-
     def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         policy = self.POLICIES[self.variant](self.budget)
         return BudgetedLearner(kernel, n_outputs, rules.perceptron, policy)
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
-        budget = self._learner.policy.budget
+        budget = self._running.learner.policy.budget
         assert budget is not None
         if budget < FORGETRON_LEAST:
             return f"the Forgetron's theorem needs a budget of at least {FORGETRON_LEAST}; this one is {budget}"
-        return forgetron_theorem(budget, self._targets.n_outputs, radius_sq)
+        return forgetron_theorem(budget, self._running.targets.n_outputs, radius_sq)
 
     @property
     @reading
     def shrink_(self) -> float:
         """The factor φ of the last mistake."""
-        return float(self._learner.shrink)
+        return float(self._running.learner.shrink)
 
     @property
     @reading
@@ -151,7 +140,7 @@ class Forgetron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
         It is at most 15/32 of the mistakes (self-tuned).
         """
-        return float(self._learner.Q)
+        return float(self._running.learner.Q)
 
 
 @shared_docs
@@ -221,7 +210,7 @@ class BudgetPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _learner: BudgetedLearner
+    _running: Running[BudgetedLearner]
     decision_function = by_task.decision_function
 
     POLICIES: ClassVar[dict[str, type[policies.Policy]]] = {
@@ -239,7 +228,7 @@ class BudgetPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return BudgetedLearner(kernel, n_outputs, rules.perceptron, policy, seed=seed_of(self.random_state))
 
     def _theorem(self, radius_sq: float) -> str:
-        if isinstance(self._learner.policy, policies.ForgetRandom):
+        if isinstance(self._running.learner.policy, policies.ForgetRandom):
             return "the theorem on forgetting at random is about the mistakes to be expected, not about those of a run"
         return "on forgetting the oldest example without shrinking the others there is no theorem; Forgetron has one"
 
@@ -320,7 +309,7 @@ class Projectron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _learner: ProjectingLearner
+    _running: Running[ProjectingLearner]
     decision_function = by_task.decision_function
 
     def _check_params(self) -> None:
@@ -339,4 +328,4 @@ class Projectron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     @reading
     def drift_(self) -> float:
         """max |L Lᵀ − K_S|, where L is the Cholesky factor that projects and K_S the support's Gram matrix."""
-        return float(self._learner.drift())
+        return float(self._running.learner.drift())

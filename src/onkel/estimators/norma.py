@@ -20,12 +20,16 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ParameterError
+from onkel.estimators.base.labels import Labels
 from onkel.estimators.base.parameters import check_budget
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.base.targets import Labels, Numbers, Targets, Unlabelled
+from onkel.estimators.base.targets import Numbers, Targets, Unlabelled
 from onkel.estimators.online import by_task
+from onkel.estimators.online.batch import Given
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitted import reading
+from onkel.estimators.online.fitting import fit_in_epochs
+from onkel.estimators.online.running import Running
 from onkel.kernels import Kernel
 from onkel.learners import rules
 from onkel.learners.budgeted.learner import BudgetedLearner
@@ -64,11 +68,11 @@ def _norma_learner(
 
 def _truncation_error(self: NormaEstimator, slope: float | None) -> float:
     """`truncation_error_`, where `slope` is G, the largest slope of the loss; None if it is unbounded."""
-    if self.budget is None or len(self._learner) < self.budget:
+    if self.budget is None or len(self._running.learner) < self.budget:
         return 0.0
     if self.lam == 0 or self.schedule != "constant" or slope is None:
         return math.inf
-    largest = max(float(self._learner.k_ss.max()), 0.0)  # only a kernel that is not valid has negative ones
+    largest = max(float(self._running.learner.k_ss.max()), 0.0)  # only a kernel that is not valid has negative ones
     return float((1 - self.eta * self.lam) ** self.budget * slope * math.sqrt(largest) / self.lam)
 
 
@@ -164,9 +168,8 @@ class NormaClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         intercept = bool(self.fit_intercept)
         return _norma_learner(self, kernel, n_outputs, rules.soft_margin, self.rho, intercept=intercept)
 
-    _learner: BudgetedLearner
+    _running: Running[BudgetedLearner]
     decision_function = by_task.decision_function
-    _stops_when_separated = False
 
     def _theorem(self, radius_sq: float) -> str:
         return "the theorem on NORMA is about its regularised loss, not about its mistakes"
@@ -181,7 +184,7 @@ class NormaClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     @reading
     def rho_(self) -> NDArray[np.float64]:
         """The margin ρ of each output, in the order of `classes_`, shape (outputs,)."""
-        margin, targets = self._learner.margin, self._targets
+        margin, targets = self._running.learner.margin, self._running.targets
         assert isinstance(targets, Labels)
         return margin.copy() if targets.n_outputs == 1 else margin[targets.order]
 
@@ -270,12 +273,10 @@ class NormaRegressor(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _learner: BudgetedLearner
+    _running: Running[BudgetedLearner]
     TARGETS = Numbers
-    fit = by_task.fit_numbers
     partial_fit = by_task.partial_fit_numbers  # type: ignore[assignment]
     learn_one = by_task.learn_one_number
-    _stops_when_separated = False
 
     LOSSES: ClassVar[dict[str, Any]] = {
         "epsilon-insensitive": rules.epsilon_insensitive,
@@ -311,7 +312,7 @@ class NormaRegressor(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     @reading
     def epsilon_(self) -> float:
         """The current ε."""
-        return float(self._learner.margin[0])
+        return float(self._running.learner.margin[0])
 
 
 @shared_docs
@@ -362,11 +363,10 @@ class NormaOneClass(OutlierMixin, OnlineEstimator):  # type: ignore[misc]
     Source: Kivinen, Smola and Williamson 2004, Online learning with kernels.
     """
 
-    _learner: BudgetedLearner
+    _running: Running[BudgetedLearner]
     TARGETS: ClassVar[type[Targets]] = Unlabelled
     partial_fit = by_task.partial_fit_numbers  # type: ignore[assignment]
     learn_one = by_task.learn_one_number
-    _stops_when_separated = False
 
     def __init__(
         self,
@@ -413,7 +413,8 @@ class NormaOneClass(OutlierMixin, OnlineEstimator):  # type: ignore[misc]
 
         <X, y (ignored), sample_weight, new fit, returns, stopped>
         """
-        return super().fit(X, y, sample_weight)
+        fit_in_epochs(self, Given(X, y, sample_weight))
+        return self
 
     def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> BudgetedLearner:
         return _norma_learner(self, kernel, n_outputs, rules.novelty, 0.0, intercept=False)
@@ -428,15 +429,7 @@ class NormaOneClass(OutlierMixin, OnlineEstimator):  # type: ignore[misc]
     @reading
     def offset_(self) -> float:
         """The threshold ρ."""
-        return float(self._learner.margin[0])
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """−ρ, shape (1,)."""
-        return np.array([-self.offset_])
-
-    def _decision(self) -> Outlier:
-        return Outlier(self.offset_)
+        return float(self._running.learner.margin[0])
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The score f(x) of each row of X, shape (n,): the higher, the more normal."""

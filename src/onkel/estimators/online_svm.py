@@ -16,8 +16,9 @@ from onkel.estimators.base.parameters import bytes_of
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.online import by_task
 from onkel.estimators.online.estimator import OnlineEstimator
-from onkel.estimators.online.examples import Examples
 from onkel.estimators.online.fitted import reading
+from onkel.estimators.online.fitting import Outcome, Work
+from onkel.estimators.online.running import Running
 from onkel.kernels import Kernel
 from onkel.learners.lasvm.learner import LasvmLearner
 
@@ -121,9 +122,8 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         limit = bytes_of(self.cache_size)
         return LasvmLearner(kernel, n_outputs, C=float(self.C), tol=float(self.tol), cache_bytes=limit)
 
-    _learner: LasvmLearner
+    _running: Running[LasvmLearner]
     decision_function = by_task.decision_function
-    _stops_when_separated = False
 
     def _theorem(self, radius_sq: float) -> str:
         return "there is no theorem on the mistakes of LASVM, only on where its steps lead"
@@ -137,9 +137,9 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         `partial_fit` and `learn_one` call it before you predict. It warns if it gives up before the optimum. On Ctrl-C
         the steps made so far are kept, and KeyboardInterrupt is raised.
         """
-        check_is_fitted(self, "_learner")
+        check_is_fitted(self, "_running")
         self._built_with.refuse_changed(self)
-        if not self._learner.finish(self._lock):
+        if not self._running.learner.finish(self._lock):
             warn(
                 f"{self._name}: finish stopped before all pairs were within tol={self.tol:g}; what is kept leaves a "
                 f"gap of at most {self.dual_gap_.max():g}. Use a larger tol or a smaller C, or scale the features.",
@@ -147,11 +147,9 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             )
         return self
 
-    def _hypothesis(self) -> object:
-        return self._learner.n_commits  # `finish` changes the solution without an example
-
-    def _finish_fit(self, examples: Examples) -> None:
-        if self.finish_fit:
+    def _after_fit(self, work: Work, outcome: Outcome) -> None:
+        super()._after_fit(work, outcome)
+        if self.finish_fit and outcome.interrupted is None:
             self.finish()
 
     # ---------------------------------------------------------------- the solution
@@ -160,20 +158,20 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     @reading
     def n_kept_(self) -> int:
         """The number of kept examples."""
-        return len(self._learner)
+        return len(self._running.learner)
 
     @property
     @reading
     def objective_(self) -> NDArray[np.float64]:
         """The dual objective ½ αᵀKα − yᵀα of each output on the kept examples, shape (outputs,)."""
-        return self._in_class_order(self._learner.objective())
+        return self._in_class_order(self._running.learner.objective())
 
     @property
     @reading
     def dual_gap_(self) -> NDArray[np.float64]:
         """By how much each objective may exceed its minimum over the kept examples, at most, shape (outputs,)."""
-        return self._in_class_order(self._learner.gap())
+        return self._in_class_order(self._running.learner.gap())
 
     def _in_class_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the outputs, from the learner's order to that of `classes_`."""
-        return self._targets.by_class(values[None, :])[0] if self._targets.n_outputs > 1 else values
+        return self._running.targets.by_class(values[None, :])[0] if self._running.targets.n_outputs > 1 else values

@@ -13,6 +13,7 @@ from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.base.targets import Numbers
 from onkel.estimators.online import by_task
 from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.running import Running
 from onkel.kernels import Kernel
 from onkel.learners import policies, rules
 from onkel.learners.budgeted.learner import BudgetedLearner
@@ -103,14 +104,10 @@ class PassiveAggressiveClassifier(ClassifierMixin, OnlineEstimator):  # type: ig
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _learner: BudgetedLearner
+    _running: Running[BudgetedLearner]
     decision_function = by_task.decision_function
 
     RULES: ClassVar[dict[str, Rule]] = {"PA": rules.pa, "PA-I": rules.pa1, "PA-II": rules.pa2}
-
-    @property
-    def _stops_when_separated(self) -> bool:  # type: ignore[override]
-        return self.variant == "PA"
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -122,7 +119,7 @@ class PassiveAggressiveClassifier(ClassifierMixin, OnlineEstimator):  # type: ig
         return BudgetedLearner(kernel, n_outputs, _rule(self), _replacing(self.budget))
 
     def _theorem(self, radius_sq: float) -> Theorem | str:
-        if self._learner.policy.budget is not None:
+        if self._running.learner.policy.budget is not None:
             return "the theorem is about learning without a budget; with one there is none"
         return pa_theorem(self.variant, float(self.C), radius_sq)
 
@@ -203,12 +200,10 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineEstimator):  # type: igno
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _learner: BudgetedLearner
+    _running: Running[BudgetedLearner]
     TARGETS = Numbers
-    fit = by_task.fit_numbers
     partial_fit = by_task.partial_fit_numbers  # type: ignore[assignment]
     learn_one = by_task.learn_one_number
-    _stops_when_separated = False
 
     RULES: ClassVar[dict[str, Rule]] = {
         "PA": rules.pa_regression,

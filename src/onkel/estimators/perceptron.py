@@ -14,26 +14,22 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from onkel.bounds.certificates import certify_perceptron_fit
-from onkel.bounds.theorems import Certificate
 from onkel.checks import check_number, check_one_of
 from onkel.errors import ParameterError
 from onkel.estimators.base.estimator import warn_of_conflicts
 from onkel.estimators.base.parameters import bytes_of
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.base.targets import Labels, Targets
-from onkel.estimators.online import by_task
+from onkel.estimators.online import by_task, fitted
+from onkel.estimators.online.batch import Batch
+from onkel.estimators.online.certificate import Certified
 from onkel.estimators.online.estimator import OnlineEstimator
-from onkel.estimators.online.examples import Examples
-from onkel.estimators.online.fitted import Certified, reading, scorer_of
+from onkel.estimators.online.fitted import reading
+from onkel.estimators.online.fitting import Outcome, Work
+from onkel.estimators.online.running import Running
 from onkel.kernels import Kernel
-from onkel.kernels.rows import Rows
-from onkel.learners.epochs import Epochs
-from onkel.learners.learner import Learner
 from onkel.learners.perceptron.kernel import HYPOTHESES, Hypothesis, KernelPerceptronLearner
 from onkel.learners.perceptron.kernel_epochs import KeptScoreEpochs
 from onkel.learners.perceptron.linear import LinearPerceptronLearner
-from onkel.models.linear import LinearModel
-from onkel.models.scorer import Scorer
 
 __all__ = ["KernelPerceptron", "Perceptron"]
 
@@ -150,81 +146,42 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> KernelPerceptronLearner:
         return KernelPerceptronLearner(kernel, n_outputs, float(bool(self.fit_intercept)))
 
-    def _new_epochs(self, learner: Learner, examples: Examples, targets: Targets) -> KeptScoreEpochs:
-        assert learner.kernel is not None
+    def _new_epochs(self, running: Running, batch: Batch) -> KeptScoreEpochs:
         return KeptScoreEpochs(
-            learner.kernel,
-            examples.rows,
-            targets.encode(examples.y),
-            examples.weights,
-            row_ids=examples.row_ids,
+            running.kernel,
+            batch.rows,
+            running.targets.encode(batch.targets),
+            batch.weights,
+            row_ids=batch.row_ids,
             bias=float(bool(self.fit_intercept)),
             cache_bytes=bytes_of(self.cache_size),
             again=self.max_iter > 1,
         )
 
-    def _after_fit(self, run: Epochs, examples: Examples, interrupted: bool) -> None:
-        assert isinstance(run, KeptScoreEpochs)
+    def _after_fit(self, work: Work, outcome: Outcome) -> None:
+        run = work.run
+        if not isinstance(run, KeptScoreEpochs):  # a warm start
+            return
         certificate = certify_perceptron_fit(run, self.n_iter_, self._is_psd)
-        self._certified = Certified(self._certified_state(), certificate)
-        if self.max_iter > 1 and not self.converged_ and not interrupted:
-            warn_of_conflicts(run.rows, examples.y[run.place], self._name)
+        self._certified = Certified(self._running.learner.version, certificate)
+        if self.max_iter > 1 and not outcome.converged and outcome.interrupted is None:
+            warn_of_conflicts(run.rows, work.batch.targets.y[run.place], self._name)
 
     # ---------------------------------------------------------------- what was learned
 
-    _learner: KernelPerceptronLearner
+    _running: Running[KernelPerceptronLearner]
     decision_function = by_task.decision_function
-
-    def _make_scorer(self) -> Scorer:
-        return self._learner.scorer(self.hypothesis, self._draw)
-
-    def _hypothesis(self) -> object:
-        self._check_params()  # it may have been set since
-        return self.hypothesis
-
-    def _scores_one(self, row: Rows) -> NDArray[np.float64]:
-        learner = self._learner
-        if self.hypothesis == "averaged":
-            return learner.scores(row, learner.averaged())
-        if self.hypothesis == "last":
-            return learner.scores(row)
-        scores, targets = scorer_of(self).scores(row), self._targets  # in the order of `classes_`
-        assert isinstance(targets, Labels)
-        if targets.n_outputs == 1:
-            return scores * targets.sign
-        by_output = np.empty_like(scores)
-        by_output[:, targets.order] = scores
-        return by_output
+    coef_ = fitted.attribute(fitted.coef)
 
     @property
     @reading
     def mistake_counts_(self) -> NDArray[np.int64]:
         """The number of mistakes on each of the m support vectors, shape (outputs, m)."""
-        learner = self._learner
+        learner = self._running.learner
         entries, rows = learner.ledger.entries, np.sort(learner.support.row_ids)
         counts = np.zeros((len(rows), learner.n_outputs))
         np.add.at(counts, (np.searchsorted(rows, entries["row"]), entries["class"]), 1)
-        return np.abs(self._targets.by_class(counts)).T.astype(np.int64)
-
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """The weight vector of the hypothesis, shape (outputs, features); with a linear kernel only."""
-        if getattr(self, "kernel_", None) is None or type(self.kernel_).__name__ != "Linear":
-            raise AttributeError("coef_ is there only with a linear kernel")
-        return np.asarray(self.dual_coef_ @ self.support_vectors_)
-
-    @property
-    @reading
-    def certificate_(self) -> Certificate:
-        """The mistakes of the last `fit` and the theorem's bound on them; without a bound after a single epoch."""
-        if self._certified is None or self._certified.about != self._certified_state():
-            raise AttributeError(
-                "certificate_ is there after fit; after online learning use onkel.bounds.certificate(estimator, X, y)"
-            )
-        return self._certified.certificate
-
-    def _certified_state(self) -> object:
-        return self._learner.n_mistakes
+        return np.abs(self._running.targets.by_class(counts)).T.astype(np.int64)
 
 
 @shared_docs
@@ -305,24 +262,6 @@ class Perceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- what was learned
 
-    _learner: LinearPerceptronLearner
+    _running: Running[LinearPerceptronLearner]
     decision_function = by_task.decision_function
-
-    def _make_scorer(self) -> LinearModel:
-        return self._learner.scorer(self.hypothesis)
-
-    def _hypothesis(self) -> object:
-        self._check_params()  # it may have been set since
-        return self.hypothesis
-
-    def _scores_one(self, row: Rows) -> NDArray[np.float64]:
-        learner = self._learner
-        return learner.scores(row, learner.averaged() if self.hypothesis == "averaged" else None)
-
-    @property
-    @reading
-    def coef_(self) -> NDArray[np.float64]:
-        """The weight vector of each output of the hypothesis, shape (outputs, features)."""
-        scorer = self.model_.scorer
-        assert isinstance(scorer, LinearModel)
-        return scorer.coef.copy()
+    coef_ = fitted.attribute(fitted.coef)

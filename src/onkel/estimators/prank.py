@@ -15,12 +15,14 @@ from sklearn.base import ClassifierMixin
 
 from onkel.estimators.base.grades import Grades
 from onkel.estimators.base.shared_docs import shared_docs
+from onkel.estimators.online import fitted
+from onkel.estimators.online.batch import Given
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitted import reading
+from onkel.estimators.online.fitting import fit_in_epochs, learn_chunk
+from onkel.estimators.online.running import Running
 from onkel.kernels import Kernel, Linear
 from onkel.learners.perceptron.prank import KernelPRankLearner, LinearPRankLearner
-from onkel.models.decision import Ranks
-from onkel.models.linear import LinearModel
 
 __all__ = ["PRank"]
 
@@ -109,9 +111,8 @@ class PRank(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     TARGETS = Grades
-    class_weight = None  # no parameter: weights would break the order of the thresholds
 
-    _learner: LinearPRankLearner | KernelPRankLearner
+    _running: Running[LinearPRankLearner | KernelPRankLearner]
 
     def _new_learner(
         self, kernel: Kernel, n_features: int | None, n_outputs: int
@@ -128,7 +129,8 @@ class PRank(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
         <X, y (labels), new fit, returns, stopped>
         """
-        return super().fit(X, y)
+        fit_in_epochs(self, Given(X, y))
+        return self
 
     @shared_docs
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:  # type: ignore[override]
@@ -139,7 +141,8 @@ class PRank(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             may turn up late, and the threshold next to a late grade becomes two.
         <returns, stopped (chunk)>
         """
-        return self._learn_chunk(X, y, classes)
+        learn_chunk(self, Given(X, y, classes=classes))
+        return self
 
     # ---------------------------------------------------------------- predicting
 
@@ -147,34 +150,15 @@ class PRank(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """The predicted grade of each row of X, shape (n,): classes_[r] if r thresholds are ≤ the score w·φ(x)."""
         return super().predict(X)
 
-    def _decide_one(self, scores: NDArray[np.float64]) -> Any:
-        label = self.classes_[int((scores >= 0).sum())]
-        return label.item() if isinstance(label, np.generic) else label
-
-    def _decision(self) -> Ranks:
-        return Ranks(self._targets.classes, self._learner.thresholds.copy())  # type: ignore[attr-defined]
-
     # ---------------------------------------------------------------- what was learned
 
     @property
     @reading
     def thresholds_(self) -> NDArray[np.float64]:
         """The thresholds b between the grades, in ascending order, shape (k − 1,)."""
-        return self._learner.thresholds.copy()
+        return self._running.learner.thresholds.copy()
 
-    @property
-    @reading
-    def coef_(self) -> NDArray[np.float64]:
-        """The weight vector w, shape (1, features); with the linear kernel only."""
-        scorer = self.model_.scorer
-        if not isinstance(scorer, LinearModel):
-            raise AttributeError("coef_ is there only with the linear kernel; see dual_coef_ and support_vectors_")
-        return scorer.coef.copy()
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """There is none: the thresholds take its place."""
-        raise AttributeError(f"{self._name} has no intercept_; see thresholds_")
+    coef_ = fitted.attribute(fitted.coef)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

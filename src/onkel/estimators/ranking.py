@@ -12,26 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.bounds.rankings import certify_ranking_fit
-from onkel.bounds.theorems import Certificate
 from onkel.checks import check_integer, check_one_of
 from onkel.errors import ParameterError, ShapeError, warn
-from onkel.estimators.base.input import Checked, first_data, rows_to_predict
+from onkel.estimators.base.input import rows_to_predict
 from onkel.estimators.base.parameters import HYPOTHESES
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.base.targets import Queries, Targets
+from onkel.estimators.base.targets import Queries
 from onkel.estimators.online import fitted
-from onkel.estimators.online.estimator import LINEAR, OnlineEstimator
-from onkel.estimators.online.examples import Examples, first_attributes
-from onkel.estimators.online.fitted import Certified, reading
-from onkel.estimators.online.learning import learn_groups
-from onkel.kernels import Kernel, Linear
-from onkel.learners.epochs import Epochs
+from onkel.estimators.online.batch import Given
+from onkel.estimators.online.certificate import Certified
+from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.fitting import Outcome, Work, fit_in_epochs, learn_chunk
+from onkel.estimators.online.running import LINEAR, Running
+from onkel.kernels import Kernel
 from onkel.learners.perceptron.groups import Groups, grouped
 from onkel.learners.perceptron.ranking import PAIRS, KernelRankingLearner, LinearRankingLearner, Pairs, RankingLearner
 from onkel.metrics.ranking import ndcg
-from onkel.models.linear import LinearModel
 from onkel.models.ranking import RankingModel
-from onkel.models.scorer import Scorer
 
 __all__ = ["RankingPerceptron"]
 
@@ -136,7 +133,7 @@ class RankingPerceptron(OnlineEstimator):
 
     TARGETS = Queries
     FREE_PARAMS = frozenset({"hypothesis", "k"})
-    _learner: RankingLearner
+    _running: Running[RankingLearner]
 
     # scikit-learn's metadata routing: a ranker asks for the queries by itself, without set_fit_request(qid=True).
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
@@ -158,7 +155,8 @@ class RankingPerceptron(OnlineEstimator):
 
         Warns if no query has items of different grades, so that nothing can be learned.
         """
-        return self._learn_data(X, y, qid)
+        fit_in_epochs(self, Given(X, y, qid=qid))
+        return self
 
     @shared_docs
     def partial_fit(self, X: Any, y: Any, qid: Any = None) -> Self:  # type: ignore[override]
@@ -170,7 +168,8 @@ class RankingPerceptron(OnlineEstimator):
             another query.
         <returns, stopped (chunk)>
         """
-        return self._learn_chunk(X, y, None, qid)
+        learn_chunk(self, Given(X, y, qid=qid))
+        return self
 
     @shared_docs
     def learn_one(self, X: Any, best: Any) -> Self:
@@ -188,25 +187,8 @@ class RankingPerceptron(OnlineEstimator):
         index = check_integer(best, "best", self._name, at_least=0, advice="It is the index of the best item in X.")
         if index >= n:
             raise ParameterError(f"{self._name}: best must be the index of an item, 0 to {n - 1}; got {best!r}.")
-        return self._learn_chunk(X, (np.arange(n) == index).astype(np.float64))
-
-    _learn = learn_groups
-
-    def _examples(
-        self, checked: Checked, qid: Any, first_id: int, targets: Targets | None, *, balanced: bool
-    ) -> Examples:
-        """The queries of checked rows, each of weight 1."""
-        rows, y = checked.rows, np.asarray(checked.y, dtype=np.float64)
-        order, starts = grouped(qid, len(rows), self._name)
-        if (np.diff(order) != 1).any():
-            rows, y = rows[order], y[order]
-        groups = Groups(rows, starts, y, first_id + order)
-        return Examples(groups, np.zeros(len(groups)), np.ones(len(groups)), first_id + starts[:-1], first_id + len(y))
-
-    def _first_examples(self, X: Any, y: Any, qid: Any) -> tuple[dict[str, Any], Examples]:
-        checked = first_data(self, self._named_kernel(), X, y, "numbers")
-        examples = self._examples(checked, qid, 0, None, balanced=True)
-        return first_attributes(self, checked.columns, checked.rows, Queries()), examples
+        learn_chunk(self, Given(X, (np.arange(n) == index).astype(np.float64)))
+        return self
 
     def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> RankingLearner:
         if isinstance(self.kernel, str) and self.kernel == "linear" and self.hypothesis != "voted":
@@ -214,15 +196,15 @@ class RankingPerceptron(OnlineEstimator):
             return LinearRankingLearner(n_features, self.pairs)
         return KernelRankingLearner(kernel, self.pairs)
 
-    def _after_fit(self, run: Epochs, examples: Examples, interrupted: bool) -> None:
-        if not interrupted:
-            assert isinstance(examples.rows, Groups)
-            found = certify_ranking_fit(self._learner, examples.rows, self.n_iter_, self._is_psd)
-            self._certified = Certified(self._certified_state(), found)
-
-    def _finish_fit(self, examples: Examples) -> None:
-        assert isinstance(examples.rows, Groups)
-        warn_if_nothing_is_taught(examples.rows, self._name)
+    def _after_fit(self, work: Work, outcome: Outcome) -> None:
+        if outcome.interrupted is not None:
+            return
+        learner, queries = self._running.learner, work.batch.rows
+        assert isinstance(queries, Groups)
+        if work.new is not None:
+            found = certify_ranking_fit(learner, queries, self.n_iter_, self._is_psd)
+            self._certified = Certified(learner.version, found)
+        warn_if_nothing_is_taught(queries, self._name)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -246,11 +228,12 @@ class RankingPerceptron(OnlineEstimator):
         rows = rows_to_predict(self, getattr(model.scorer, "kernel", LINEAR), model.columns, X)
         if not len(rows):
             raise ShapeError(f"{self._name}: X must have at least one item; got none.")
+        assert isinstance(model, RankingModel)
         return model.find_best(rows)
 
     def predict_one(self, X: Any) -> int | None:
         """The index of the best row of X, the items of one query, as `find_best`; None before any learning."""
-        return self.find_best(X) if "_learner" in self.__dict__ else None
+        return self.find_best(X) if "_running" in self.__dict__ else None
 
     def rank(self, X: Any, qid: Any = None) -> NDArray[np.int64] | list[NDArray[np.int64]]:
         """The row indices of X, best first, by the scores of `predict`; equal scores in the order of the rows.
@@ -275,61 +258,7 @@ class RankingPerceptron(OnlineEstimator):
         self._check_params()
         return ndcg(y, self.predict(X), qid, k=self.k)
 
-    def _make_scorer(self) -> Scorer:
-        if isinstance(self._learner, LinearRankingLearner):
-            return self._learner.scorer("averaged" if self.hypothesis == "averaged" else "last")
-        return self._learner.scorer(self.hypothesis)
-
-    def _hypothesis(self) -> object:
-        self._check_params()  # it may have been set since
-        if self.hypothesis == "voted" and isinstance(self._learner, LinearRankingLearner):
-            raise ParameterError(
-                f"{self._name}: hypothesis must be averaged or last, since with kernel='linear' the guesses of the run "
-                "were not kept; got 'voted'. Fit anew with hypothesis='voted'."
-            )
-        return self.hypothesis
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
-    # ---------------------------------------------------------------- what was learned
-
-    @property
-    def model_(self) -> RankingModel:
-        """What has been learned, as a frozen model that predicts by itself."""
-        model = fitted.model(self)
-        return RankingModel(model.scorer, model.decision, model.columns)
-
-    @property
-    @reading
-    def n_mistakes_(self) -> int:
-        """The number of queries with an update."""
-        return self._learner.n_mistakes
-
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """The weight vector of the hypothesis, shape (1, features); with a linear kernel only."""
-        if not isinstance(getattr(self, "kernel_", None), Linear):
-            raise AttributeError("coef_ is there only with a linear kernel")
-        scorer = self.model_.scorer
-        return (
-            scorer.coef.copy()
-            if isinstance(scorer, LinearModel)
-            else np.asarray(self.dual_coef_ @ self.support_vectors_)
-        )
-
-    @property
-    @reading
-    def certificate_(self) -> Certificate:
-        """The mistakes of the last `fit` and the theorem's bound on them."""
-        if self._certified is None or self._certified.about != self._certified_state():
-            raise AttributeError(
-                "certificate_ is there after fit; after online learning use "
-                "onkel.bounds.certificate(estimator, X, y, qid=qid)"
-            )
-        return self._certified.certificate
+    coef_ = fitted.attribute(fitted.coef)
 
 
 def warn_if_nothing_is_taught(groups: Groups, who: str) -> None:

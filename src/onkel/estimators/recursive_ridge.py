@@ -15,7 +15,10 @@ from onkel.estimators.base.parameters import check_budget
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.base.targets import Numbers
 from onkel.estimators.online import by_task, fitted
+from onkel.estimators.online.batch import Given
 from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.fitting import fit_in_epochs
+from onkel.estimators.online.running import Running
 from onkel.kernels import Kernel
 from onkel.learners.recursive_ridge.learner import Estimate, RecursiveRidgeLearner, variances
 from onkel.models.expansion import Expansion
@@ -117,11 +120,10 @@ class RecursiveKernelRidge(RegressorMixin, OnlineEstimator):  # type: ignore[mis
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _learner: RecursiveRidgeLearner
+    _running: Running[RecursiveRidgeLearner]
     TARGETS = Numbers
     partial_fit = by_task.partial_fit_numbers  # type: ignore[assignment]
     learn_one = by_task.learn_one_number
-    _stops_when_separated = False
 
     @shared_docs
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RecursiveKernelRidge:
@@ -129,7 +131,8 @@ class RecursiveKernelRidge(RegressorMixin, OnlineEstimator):  # type: ignore[mis
 
         <X, y (numbers), sample_weight, new fit, returns, stopped>
         """
-        return super().fit(X, y, sample_weight)
+        fit_in_epochs(self, Given(X, y, sample_weight))
+        return self
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -180,4 +183,4 @@ class RecursiveKernelRidge(RegressorMixin, OnlineEstimator):  # type: ignore[mis
     @fitted.reading
     def _known(self) -> tuple[ScoreModel, Estimate]:
         """The model, and the mean and covariance that belong to it."""
-        return fitted.model(self), self._learner.estimate.copy()
+        return self.model_, self._running.learner.estimate.copy()

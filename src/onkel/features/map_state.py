@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sklearn.base import BaseEstimator
 
 from onkel._core.transaction import assign
-from onkel.estimators.online.examples import attributes_of
+from onkel.estimators.base.input import attributes_of
 from onkel.estimators.state.checks import kernel_columns, part_of, refuse
 from onkel.estimators.state.parameters import params_settings, read_params
 from onkel.kernels import Kernel

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.learner import LearnerBase
 from onkel.learners.ledger import Window
 from onkel.states.state import Setting, State
 
@@ -21,7 +22,7 @@ CHUNK_ROWS = 4096  # rows of one native call, at most
 WINDOW = 100_000  # updates that the ledger keeps
 
 
-class CountedLearner:
+class CountedLearner(LearnerBase):
     """The base of learners whose counts are one record, and whose ledger keeps the last `WINDOW` updates."""
 
     COUNTS: ClassVar[np.dtype[Any]]  # the fields that the core counts, n_seen and next_row_id first

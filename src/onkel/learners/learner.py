@@ -18,8 +18,8 @@ and so that an interruption or another thread need not wait long. The result doe
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, Self, runtime_checkable
+from contextlib import nullcontext
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from onkel.learners.ledger import Ledger
 from onkel.models.scorer import Scorer
 from onkel.states.state import State
 
-__all__ = ["NO_LOCK", "ONE", "Learner", "fill_chunk", "learn_in_parts"]
+__all__ = ["NO_LOCK", "ONE", "Learner", "LearnerBase", "fill_chunk"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,6 +72,17 @@ class Learner(Protocol):
     def next_row_id(self) -> int:
         """One more than the largest id of a row learned from so far; 0 at first."""
 
+    @property
+    def version(self) -> int:
+        """A count that grows whenever the present guess may change: what was derived from it is then out of date."""
+
+    @property
+    def stops_when_separated(self) -> bool:
+        """Whether it makes no update in an epoch over rows that it separates, so that only such rows end its epochs."""
+
+    def check_rows(self, rows: Rows, who: str) -> None:
+        """Refuses rows that it cannot learn from with its kernel; `who` is the name of the estimator, for messages."""
+
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples of a part, one after the other.
 
@@ -96,7 +107,10 @@ class Learner(Protocol):
         """The scores of the rows, shape (n, outputs)."""
 
     def scorer(self) -> Scorer:
-        """What has been learned, as a frozen model that shares no memory with the learner."""
+        """What has been learned, as a frozen model that shares no memory with the learner.
+
+        Learners with several hypotheses take the name of one and, in [0, 1), what is drawn for a random one.
+        """
 
     def change_outputs(self, output_map: Floats) -> None:
         """Changes the number of outputs when a class appears; no transaction.
@@ -133,26 +147,18 @@ class Learner(Protocol):
         """The learner of a state; it learns on exactly as the one that gave it."""
 
 
-def learn_in_parts(
-    learner: Learner,
-    rows: Rows,
-    targets: Floats,
-    weights: Floats,
-    row_ids: Ints,
-    lock: AbstractContextManager[None] = NO_LOCK,
-) -> Floats:
-    """Learns from a chunk, one part after the other; returns the scores of all examples before they were learned.
+class LearnerBase:
+    """What most learners answer alike."""
 
-    The lock is taken for each part, so that other threads can read between two of them.
-    """
-    scores, start = np.empty(targets.shape), 0
-    while start < len(rows):
-        with lock:
-            part = slice(start, start + learner.part_size(rows, len(rows) - start))
-            of_part = rows if part.stop - start == len(rows) else rows[part]
-            scores[part] = learner.learn(of_part, targets[part], weights[part], row_ids[part])
-        start = part.stop
-    return scores
+    stops_when_separated: Any = True
+
+    @property
+    def version(self) -> int:
+        """A count that grows whenever the present guess may change."""
+        return int(self.n_seen)  # type: ignore[attr-defined]
+
+    def check_rows(self, rows: Rows, who: str) -> None:
+        """Refuses no rows."""
 
 
 def fill_chunk(kernel: Kernel, x: Rows, out: NDArray) -> None:

@@ -183,6 +183,7 @@ class Policy(ABC):
 
     budget: int | None = None
     needs_gram: ClassVar[bool] = False  # whether it reads the kernel values of the slots with each other
+    needs_unit_length: ClassVar[bool] = False  # whether it relies on k(x, x) ≤ 1
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -246,7 +247,7 @@ class ShrinkThenForget(Policy):
     [Dekel, Shalev-Shwartz and Singer 2008, sec. 4]
     """
 
-    needs_gram = True
+    needs_gram, needs_unit_length = True, True
 
     def take(self, memory: Memory, new: Example) -> None:
         memory.M += np.count_nonzero(new.steps)
@@ -276,6 +277,8 @@ class ShrinkByNorm(ShrinkThenForget):
 
     [Dekel, Shalev-Shwartz and Singer 2008]
     """
+
+    needs_unit_length = True
 
     def _shrink(self, memory: Memory, new: Example, k: int, s: float, m: float) -> float:
         (i, steps, f, *_), sq_norms, B = new, memory.sq_norms, self.budget

@@ -119,26 +119,17 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
         restore(self, vars(fitted) | self._unfitted())
 
 
-FITTED_ONLINE = (
-    "_learner",
-    "_targets",
-    "_columns",
-    "_draw",
-    "_is_psd",
-    "_certified",
-    "_scorer",
-    "_built_with",
-)
-FITTED_SVM = ("_high", "_sparse", "_on_objects")
-FITTED_RIDGE = ("_several", "_posterior", "_sums", "_solved_alpha")
-FITTED_SEQUENCE = ("_form", "_labels", "_fixed", "_cache")
+# Private attributes that a fit sets.
+FITTED_ONLINE = {"_running", "_draw", "_is_psd", "_certified", "_built_with"}
+FITTED_AT_ONCE = {"_scorer", "_columns"}  # by SVMs and ridge regression
+FITTED_SVM = {"_high", "_sparse", "_on_objects"}
+FITTED_RIDGE = {"_several", "_posterior", "_sums", "_solved_alpha"}
+FITTED = FITTED_ONLINE | FITTED_AT_ONCE | FITTED_SVM | FITTED_RIDGE
 
 
 def _is_fitted_name(name: str) -> bool:
     """Whether an attribute is set by a fit: some private ones, and names that end in an underscore, like n_iter_."""
-    return name in FITTED_ONLINE + FITTED_SVM + FITTED_RIDGE + FITTED_SEQUENCE or (
-        name.endswith("_") and not name.startswith("_")
-    )
+    return name in FITTED or (name.endswith("_") and not name.startswith("_"))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.estimators.base.targets import Floats, Labels
+from onkel.estimators.base.labels import Labels
+from onkel.estimators.base.targets import Floats
 from onkel.models.decision import Decision, Ranks
 
 __all__ = ["Grades"]
@@ -51,6 +52,10 @@ class Grades(Labels):
         """A copy of a ledger's entries; the field "class" is the index of the threshold."""
         return entries.copy()
 
-    def decision(self, n_seen: int) -> Decision:
+    def decision(self, learner: Any) -> Decision:
         """How the scores w·x − b_r, (n, thresholds), become grades."""
-        return Ranks(self.classes, np.zeros(self.n_outputs))
+        return Ranks(self.classes, learner.thresholds.copy())
+
+    def decide_one(self, scores: Floats, learner: Any) -> Any:
+        label = self.classes[int((scores >= 0).sum())]
+        return label.item() if isinstance(label, np.generic) else label

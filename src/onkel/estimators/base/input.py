@@ -18,14 +18,23 @@ from sklearn.utils.validation import validate_data
 from onkel.checks import check_sample_weight
 from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimators.base.targets import check_numbers
-from onkel.estimators.online.vocabulary import Vocabulary, first_columns
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.precision import in_range
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns, dicts_of
+from onkel.models.vocabulary import Vocabulary, first_columns
 
-__all__ = ["Checked", "are_labels", "first_data", "more_data", "rows_to_predict", "sample_weights", "takes_rows"]
+__all__ = [
+    "Checked",
+    "are_labels",
+    "attributes_of",
+    "first_data",
+    "more_data",
+    "rows_to_predict",
+    "sample_weights",
+    "takes_rows",
+]
 
 CSR = (sp.csr_array, sp.csr_matrix)
 FLOATS = [np.float64, np.float32]  # accepted as they are; other numbers become the first
@@ -188,3 +197,11 @@ def are_labels(y: NDArray) -> bool:
     if y.dtype.kind == "f":
         return bool((np.abs(y) < 1 << 53).all() and (y == np.rint(y)).all())
     return y.dtype.kind in "biuU"
+
+
+def attributes_of(columns: Columns | Vocabulary) -> dict[str, Any]:
+    """`n_features_in_` and `feature_names_in_`, as far as the columns have them; of a vocabulary its model tells."""
+    if isinstance(columns, Vocabulary):
+        return {}
+    new: dict[str, Any] = {} if columns.n_features is None else {"n_features_in_": columns.n_features}
+    return new if columns.names is None else new | {"feature_names_in_": columns.names_array()}

@@ -17,11 +17,11 @@ import numpy as np
 from onkel._core import _native
 from onkel.errors import KindError, ShapeError, ValuesError
 from onkel.estimators.base.input import takes_rows
-from onkel.estimators.online.vocabulary import Vocabulary
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns, dict_of
+from onkel.models.vocabulary import Vocabulary
 
 __all__ = ["as_batch", "brings_features", "by_name", "named_columns", "one_row", "with_features_of"]
 

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from onkel.errors import KindError, ValuesError
 from onkel.estimators.base.one_example import brings_features, by_name, one_row
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.online.estimator import LINEAR, OnlineEstimator
+from onkel.estimators.online.batch import Given
+from onkel.estimators.online.estimator import OnlineEstimator
+from onkel.estimators.online.fitting import learn_chunk
 
-__all__ = ["decision_function", "fit_numbers", "learn_one_number", "partial_fit_numbers"]
+__all__ = ["decision_function", "learn_one_number", "partial_fit_numbers"]
 
 Online = TypeVar("Online", bound=OnlineEstimator)
 
@@ -30,15 +32,6 @@ def decision_function(self: OnlineEstimator, X: Any) -> NDArray[np.float64]:
 
 
 @shared_docs
-def fit_numbers(self: Online, X: Any, y: Any, sample_weight: Any = None) -> Online:
-    """Learns from a data set in up to `max_iter` epochs; stops after an epoch without an update.
-
-    <X, y (numbers), sample_weight, new fit, returns, stopped>
-    """
-    return OnlineEstimator.fit(self, X, y, sample_weight)
-
-
-@shared_docs
 def partial_fit_numbers(self: Online, X: Any, y: Any = None, sample_weight: Any = None) -> Online:
     """Learns from a chunk of further examples, each once, in their order.
 
@@ -46,7 +39,8 @@ def partial_fit_numbers(self: Online, X: Any, y: Any = None, sample_weight: Any 
     y : shape (n,), the target numbers; novelty detection ignores it.
     <sample_weight, returns, stopped (chunk)>
     """
-    return self._learn_chunk(X, y, None, sample_weight)
+    learn_chunk(self, Given(X, y, sample_weight))
+    return self
 
 
 @shared_docs
@@ -61,17 +55,19 @@ def learn_one_number(self: Online, x: Any, y: Any = None) -> Online:
         raise KindError(f"{self._name}: y must be one number; got {y!r}.")
     elif not math.isfinite(y):
         raise ValuesError(f"{self._name}: y must be finite; got {y!r}.")
-    learner = self.__dict__.get("_learner")
-    if learner is None or (learner.kernel is not None and learner.kernel.takes == "gram"):
+    running = self.__dict__.get("_running")
+    if running is None or not running.can_grow:
         return self._learn_first(x, None if self.TARGETS.kind == "none" else [y])
     if not self._built_with.checked:
         self._built_with.refuse_changed(self)
     with self._lock:
-        learner, kernel, x = self._learner, self._learner.kernel or LINEAR, by_name(x, self._columns)
-        if brings_features(x, self._columns):
+        running = self._running  # another thread may have fitted anew
+        learner, columns = running.learner, running.columns
+        x = by_name(x, columns)
+        if brings_features(x, columns):
             self._learn_one_more(x, np.array([y], dtype=np.float64))
             return self
-        row = one_row(x, kernel, self._columns, self._name)
-        self._check_examples(kernel, row)
+        row = one_row(x, running.kernel, columns, self._name)
+        learner.check_rows(row, self._name)
         learner.learn_one(row, np.array([[y]], dtype=np.float64))
     return self

@@ -1,8 +1,8 @@
 """Online estimators: `fit` for a data set, `partial_fit` for a chunk, `learn_one` for an example; and predicting.
 
-All three feed one learner (`onkel.learners.learner`), which learns part by part, each part wholly or not at all. So the
-estimator is at every moment what it is after `n_rounds_` examples, and a Ctrl-C needs no cleaning up: it is raised,
-and what has been learned stays. A call that is refused with an error is undone as a whole.
+All three feed one running learner (`onkel.estimators.online.running`), which learns part by part, each part wholly or
+not at all. So the estimator is at every moment what it is after `n_rounds_` examples, and a Ctrl-C needs no cleaning
+up: it is raised, and what has been learned stays. A call that is refused with an error is undone as a whole.
 
 Other threads may read while one learns: each takes the lock of the estimator, learning for one part at a time.
 
@@ -11,6 +11,7 @@ A subclass makes the learner and says what y means (`TARGETS`); everything else 
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -22,34 +23,36 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from onkel._core import Lock
 from onkel._core.transaction import assign, restore
-from onkel.bounds.theorems import Theorem
+from onkel.bounds.theorems import Certificate, Theorem
 from onkel.checks import check_integer
 from onkel.errors import InputError, KindError
+from onkel.estimators.base.class_weight import class_weights
 from onkel.estimators.base.estimator import Estimator, warn_of_conflicts
-from onkel.estimators.base.input import are_labels, first_data, more_data, rows_to_predict, takes_rows
+from onkel.estimators.base.input import Checked, are_labels, first_data, more_data, rows_to_predict, takes_rows
+from onkel.estimators.base.labels import Labels, check_labels
 from onkel.estimators.base.one_example import as_batch, brings_features, by_name, one_row
 from onkel.estimators.base.parameters import BuiltWith
-from onkel.estimators.base.progress import progress_bar
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.base.targets import Labels, Targets, check_labels, class_weights
+from onkel.estimators.base.targets import Targets
 from onkel.estimators.online import fitted
-from onkel.estimators.online import state as estimator_state
-from onkel.estimators.online.examples import Examples, examples_of, first_attributes
-from onkel.estimators.online.learning import learn_change, learn_examples, undo_if_refused
-from onkel.estimators.online.vocabulary import Vocabulary, learn_one_dict
-from onkel.kernels import Kernel, Linear
-from onkel.kernels.rows import ObjectRows, Rows
-from onkel.learners.epochs import Epochs, StreamedEpochs, run_epochs
+from onkel.estimators.online import state as states
+from onkel.estimators.online.batch import Batch, Given, Weighed, queries_of, weighed
+from onkel.estimators.online.certificate import Certified, certificate, certify
+from onkel.estimators.online.fitted import FeatureAttribute, reading
+from onkel.estimators.online.fitting import Outcome, StreamedEpochs, Work, fit_in_epochs, learn_chunk, undo_if_refused
+from onkel.estimators.online.running import LINEAR, Running
+from onkel.gram import check_gram
+from onkel.kernels import Kernel, Precomputed
+from onkel.kernels.rows import GramRows, ObjectRows, Rows
+from onkel.kernels.vectors import VectorRows
+from onkel.learners.epochs import Epochs
 from onkel.learners.learner import Learner
 from onkel.models.columns import Columns, dict_of
-from onkel.models.decision import Decision
 from onkel.models.model import ScoreModel
-from onkel.models.scorer import Scorer
+from onkel.models.vocabulary import Vocabulary
 from onkel.states.state import State
 
 __all__ = ["OnlineEstimator"]
-
-LINEAR = Linear()
 
 
 class OnlineEstimator(Estimator):
@@ -60,18 +63,14 @@ class OnlineEstimator(Estimator):
     random_state: Any
     warm_start: bool
     verbose: int
-    class_weight: Any  # only classifiers have it
 
     TARGETS: ClassVar[type[Targets]] = Labels
     FREE_PARAMS: ClassVar[frozenset[str]] = frozenset()  # besides those of every estimator (parameters.FREE)
 
-    _learner: Learner
-    _targets: Targets
-    _columns: Columns | Vocabulary
-    _scorer: fitted.ScorerCache
-    _lock: Lock  # whoever learns or reads takes it; learning leaves it between two parts
+    _running: Running
+    _lock: Lock  # of the running learner, and of those after it
     _built_with: BuiltWith
-    _certified: fitted.Certified | None
+    _certified: Certified | None
     _is_psd: bool | None
     _draw: float
     n_iter_: int
@@ -83,25 +82,36 @@ class OnlineEstimator(Estimator):
     def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> Learner:
         """A new learner."""
 
-    def _new_epochs(self, learner: Learner, examples: Examples, targets: Targets) -> Epochs | None:
+    def _new_epochs(self, running: Running, batch: Batch) -> Epochs | None:
         """The epochs of a new fit, if they are run by something faster than giving the rows to the learner."""
         return None
 
-    def _check_examples(self, kernel: Kernel, rows: Rows) -> None:
-        """Refuses rows that this estimator cannot learn from with its kernel; by default it refuses none."""
+    def _after_fit(self, work: Work, outcome: Outcome) -> None:
+        """Called at the end of every fit: warns of rows that cannot be separated, and certifies a new fit."""
+        if work.new is None or outcome.interrupted is not None:
+            return
+        stops = self.TARGETS.kind == "labels" and self._running.learner.stops_when_separated
+        if stops and self.max_iter > 1 and not outcome.converged:
+            warn_of_conflicts(work.batch.rows, work.batch.targets.y, self._name)
+        is_psd = getattr(self, "_is_psd", True)  # without a kernel it is the linear one
+        found = certify(self._running, work.batch, self._theorem, epochs=self.n_iter_, is_psd=is_psd)
+        self._certified = found
 
-    def _after_fit(self, run: Epochs, examples: Examples, interrupted: bool) -> None:
-        """Called after the epochs of a new fit; warns of rows that cannot be separated, and certifies."""
-        if self._stops_when_separated and self.max_iter > 1 and not self.converged_ and not interrupted:
-            warn_of_conflicts(examples.rows, examples.y, self._name)
-        if not interrupted:
-            self._certified = fitted.certified(self, examples)
+    def _theorem(self, radius_sq: float) -> Theorem | str | None:
+        """The theorem on the mistakes if k(x, x) ≤ radius_sq and all weights are 1; or, in words, why there is none.
 
-    _stops_when_separated: bool = True  # learns until no example is wrong: equal rows with other labels keep it going
+        None if the estimator has no `certificate_` at all.
+        """
+        return None
 
     def _check_params(self) -> None:
         super()._check_params()
         check_integer(self.max_iter, "max_iter", self._name, at_least=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.TARGETS.kind != "none"
+        return tags
 
     # ---------------------------------------------------------------- learning from a data set
 
@@ -111,95 +121,95 @@ class OnlineEstimator(Estimator):
 
         <X, y (labels), sample_weight, new fit, returns, stopped>
         """
-        return self._learn_data(X, y, sample_weight)
-
-    def _learn_data(self, X: Any, y: Any, per_row: Any = None) -> Self:
-        """Learns from a data set; `per_row` is what comes with the rows besides y: weights, or queries of a ranking."""
-        with undo_if_refused(self):
-            self._check_params()
-            go_on = bool(self.warm_start) and hasattr(self, "_learner")
-            if go_on:
-                new: dict[str, Any] = {}
-                examples = self._more_examples(X, y, per_row, balanced=True)
-                random = check_random_state(self.random_state)
-                run: Epochs = StreamedEpochs(self._learn, lambda: self._learner, *examples.learned, self._lock)
-            else:
-                new, examples = self._first_examples(X, y, per_row)
-                random = check_random_state(self.random_state)
-                run = self._begin_fit(new, examples)
-            counted = "mistakes" if self.TARGETS is Labels else "updates"
-            with progress_bar(self._name, self.max_iter * len(examples.rows), self.verbose) as progress:
-                epochs, converged, interrupted = run_epochs(
-                    run,
-                    len(examples.rows),
-                    random,
-                    max_iter=self.max_iter,
-                    shuffle=bool(self.shuffle),
-                    report=lambda done: progress(done, f"{run.n_updates} {counted}"),
-                )
-            new |= {"_learner": run.learner(), "n_iter_": epochs, "converged_": converged}
-            with self._lock:
-                new["_learner"].skip_to(examples.next_row_id)
-                if go_on:
-                    assign(self, **new)
-                else:
-                    restore(self, self._unfitted() | new | {"_draw": random.uniform()})
-                self._forget_features()
-            if not go_on:
-                self._after_fit(run, examples, interrupted is not None)
-            if interrupted is None:
-                self._finish_fit(examples)
-        if interrupted is not None:
-            raise interrupted
+        fit_in_epochs(self, Given(X, y, sample_weight))
         return self
 
-    def _forget_features(self) -> None:
-        """Forgets the features of sparse dicts that nothing learned depends on, after the first data."""
-        if isinstance(self._columns, Vocabulary):
-            assign(self, _columns=self._columns.held_by(self._learner))
+    def _begin_fit(self, given: Given) -> Work:
+        """Reads a data set, and makes a learner, or goes on with the one that there is."""
+        counted = "mistakes" if self.TARGETS is Labels else "updates"
+        if self.warm_start and "_running" in self.__dict__:
+            running, before = self._running, self._running.columns
+            batch = running.with_rows(self._more(given, balanced=True))
+            return Work(running, batch, StreamedEpochs(running, batch), before, None, counted)
+        checked = first_data(self, self._named_kernel(), given.X, given.y, self.TARGETS.kind)
+        if issubclass(self.TARGETS, Labels):
+            check_labels(checked.y, self._name)
+        found = self._weighed(checked, given, 0, None, balanced=True)
+        targets = self._all_classes(found.y) if issubclass(self.TARGETS, Labels) else self.TARGETS()
+        new, running = self._first(checked, found, targets)
+        batch = found.decoded(targets, self._name)
+        run = self._new_epochs(running, batch)
+        if run is None:  # from now on it is what it has learned by then
+            run = StreamedEpochs(running, batch)
+            with self._lock:
+                restore(self, self._unfitted() | new | {"n_iter_": 0, "converged_": False, "_draw": 0.0})
+        return Work(running, batch, run, running.columns, new, counted)
 
-    def _finish_fit(self, examples: Examples) -> None:
-        """Called at the end of every fit that was not interrupted."""
-
-    def _begin_fit(self, new: dict[str, Any], examples: Examples) -> Epochs:
-        """The epochs of a new fit, whose attributes are `new`."""
-        targets: Targets = new["_targets"]
-        learner = self._new_learner(new.get("kernel_", LINEAR), new["_columns"].n_features, targets.n_outputs)
-        faster = self._new_epochs(learner, examples, targets)
-        if faster is not None:
-            return faster
-        with self._lock:
-            begun = {"_learner": learner, "n_iter_": 0, "converged_": False, "_draw": 0.0}
-            restore(self, self._unfitted() | new | begun)
-        return StreamedEpochs(self._learn, lambda: self._learner, *examples.learned, self._lock)
-
-    def _first_examples(self, X: Any, y: Any, per_row: Any) -> tuple[dict[str, Any], Examples]:
-        """The attributes of a new fit, all but the learner, and its examples."""
-        checked = first_data(self, self._named_kernel(), X, y, self.TARGETS.kind)
-        if not issubclass(self.TARGETS, Labels):
-            examples = self._examples(checked, per_row, 0, None, balanced=True)
-            return first_attributes(self, checked.columns, examples.rows, self.TARGETS()), examples
-        check_labels(checked.y, self._name)
-        examples = self._examples(checked, per_row, 0, None, balanced=True)
-        classes = np.unique(examples.y)
+    def _all_classes(self, y: NDArray) -> Labels:
+        """The classes of a new fit, which knows all of them from the start."""
+        assert issubclass(self.TARGETS, Labels)
+        classes = np.unique(y)
         if len(classes) < 2:
             raise InputError(
                 f"{self._name} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}."
             )
-        targets = self.TARGETS.known(classes, all_seen=True)
-        return first_attributes(self, checked.columns, examples.rows, targets), examples
+        return self.TARGETS.known(classes, all_seen=True)
 
-    def _more_examples(self, X: Any, y: Any, per_row: Any, *, balanced: bool) -> Examples:
-        """Checked examples for an estimator that has learned before."""
+    def _end_fit(self, work: Work, outcome: Outcome, random: np.random.RandomState) -> None:
+        """Puts in place what a fit has learned."""
+        running, new = work.running, {"n_iter_": outcome.epochs, "converged_": outcome.converged}
+        with self._lock:
+            assign(running, learner=work.run.learner())
+            running.learner.skip_to(work.batch.next_row_id)
+            if work.new is None:
+                assign(self, **new)
+            else:
+                restore(self, self._unfitted() | work.new | new | {"_draw": random.uniform()})
+            running.forget(work.columns)
+        self._after_fit(work, outcome)
+
+    # ---------------------------------------------------------------- reading what was given
+
+    def _first(self, checked: Checked, found: Weighed, targets: Targets) -> tuple[dict[str, Any], Running]:
+        """The attributes that the first data of a fit or a stream decide, and a running learner for them."""
+        rows, columns = checked.rows if self.TARGETS.GROUPED else found.rows, checked.columns
+        if isinstance(columns, Vocabulary) and isinstance(rows, VectorRows):
+            rows = rows.with_columns(columns.columns()[1])  # gamma depends on the number of features
+        new: dict[str, Any] = {"_certified": None, "_built_with": BuiltWith.of(self)}
+        if hasattr(self, "kernel"):
+            new |= self._resolved_kernel(rows)
+            new["_is_psd"] = new["kernel_"].is_psd
+            if isinstance(rows, GramRows):
+                examined = check_gram(rows, self._name)
+                if isinstance(new["kernel_"], Precomputed):  # K says nothing about a kernel derived from it, as −K
+                    new["_is_psd"] = examined
+        learner = self._new_learner(new.get("kernel_", LINEAR), columns.n_features, targets.n_outputs)
+        learner.check_rows(rows, self._name)
+        new["_lock"] = self.__dict__.setdefault("_lock", Lock())
+        new["_running"] = Running(learner, targets, columns, new["_lock"], self._name)
+        return new, new["_running"]
+
+    def _more(self, given: Given, *, balanced: bool) -> Batch:
+        """The batch of an estimator that has learned before; its rows may be dicts."""
+        self._refuse_other_classes(given.classes)
         self._built_with.refuse_changed(self)
-        kernel = self._learner.kernel or LINEAR
-        checked = more_data(self, kernel, self._columns, X, y, self.TARGETS.kind)
+        running, learner = self._running, self._running.learner
+        checked = more_data(self, running.kernel, running.columns, given.X, given.y, self.TARGETS.kind)
         if issubclass(self.TARGETS, Labels) and not are_labels(checked.y):
             check_labels(checked.y, self._name)
-        if not (isinstance(checked.rows, ObjectRows) and takes_rows(kernel)):  # dicts are checked when they are learned
-            self._check_examples(kernel, checked.rows)
-        next_id = self._learner.next_row_id
-        return self._examples(checked, per_row, next_id, self._targets, balanced=balanced)
+        if not (isinstance(checked.rows, ObjectRows) and takes_rows(running.kernel)):  # dicts are checked as rows
+            learner.check_rows(checked.rows, self._name)
+        found = self._weighed(checked, given, learner.next_row_id, running.targets, balanced=balanced)
+        return found.decoded(running.targets, self._name)
+
+    def _weighed(
+        self, checked: Checked, given: Given, first_id: int, targets: Targets | None, *, balanced: bool
+    ) -> Weighed:
+        """The examples, rows or queries, that have a weight; `targets` are those so far."""
+        if self.TARGETS.GROUPED:
+            return queries_of(checked, given.qid, first_id, self._name)
+        weights = given.sample_weight, getattr(self, "class_weight", None)
+        return weighed(checked, *weights, first_id, self._name, targets, balanced=balanced)
 
     # ---------------------------------------------------------------- learning from a stream
 
@@ -212,49 +222,32 @@ class OnlineEstimator(Estimator):
             may turn up late, and the output of a late class starts at its first example.
         <sample_weight, returns, stopped (chunk)>
         """
-        return self._learn_chunk(X, y, classes, sample_weight)
-
-    def _learn_chunk(self, X: Any, y: Any, classes: Any = None, per_row: Any = None) -> Self:
-        """Learns from a chunk; `per_row` as in `_learn_data`."""
-        self._check_params()
-        examples = None
-        if hasattr(self, "_learner"):
-            self._check_classes(classes)
-            examples = self._more_examples(X, y, per_row, balanced=False)
-        with undo_if_refused(self):
-            if examples is None:
-                examples = self._begin_stream(X, y, classes, per_row)
-            if len(examples.rows):
-                self._learn(*examples.learned)
-            with self._lock:
-                self._learner.skip_to(examples.next_row_id)
-                self._forget_features()
+        learn_chunk(self, Given(X, y, sample_weight, classes=classes))
         return self
 
-    def _check_classes(self, classes: Any) -> None:
+    def _refuse_other_classes(self, classes: Any) -> None:
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             known = self.classes_.tolist()
             raise InputError(f"{self._name}: classes must be those of the first call, {known}; got {list(classes)}.")
 
-    def _begin_stream(self, X: Any, y: Any, classes: Any, per_row: Any) -> Examples:
+    def _begin_stream(self, given: Given) -> Batch:
         """Makes the learner of a new stream, and returns its first examples."""
         kernel = self._named_kernel()
         if kernel.takes == "gram":
-            more_data(self, kernel, Columns(None), X, y, self.TARGETS.kind)  # refuses it
-        checked = first_data(self, kernel, X, y, self.TARGETS.kind)
-        if not issubclass(self.TARGETS, Labels):
-            targets: Targets = self.TARGETS()
-        else:
+            more_data(self, kernel, Columns(None), given.X, given.y, self.TARGETS.kind)  # refuses it
+        checked = first_data(self, kernel, given.X, given.y, self.TARGETS.kind)
+        if issubclass(self.TARGETS, Labels):
             check_labels(checked.y, self._name)
-            targets = self._known_classes(classes)
-        examples = self._examples(checked, per_row, 0, targets, balanced=False)
-        new = first_attributes(self, checked.columns, checked.rows, targets)
-        learner = self._new_learner(new.get("kernel_", LINEAR), checked.columns.n_features, targets.n_outputs)
-        draw = check_random_state(self.random_state).uniform()
-        new |= {"_learner": learner, "_draw": draw, "n_iter_": 1, "converged_": False}
+            targets: Targets = self._known_classes(given.classes)
+        else:
+            targets = self.TARGETS()
+        found = self._weighed(checked, given, 0, targets, balanced=False)
+        new, _ = self._first(checked, found, targets)
+        batch = found.decoded(targets, self._name)
+        new |= {"_draw": check_random_state(self.random_state).uniform(), "n_iter_": 1, "converged_": False}
         with self._lock:
             restore(self, self._unfitted() | new)
-        return examples
+        return batch
 
     def _known_classes(self, classes: Any) -> Labels:
         assert issubclass(self.TARGETS, Labels)
@@ -265,9 +258,6 @@ class OnlineEstimator(Estimator):
             raise InputError(f"{self._name}: classes must name at least two classes; got {known.tolist()}.")
         return self.TARGETS.known(known, all_seen=False)
 
-    _learn = learn_examples
-    _examples = examples_of
-
     # ---------------------------------------------------------------- learning from one example
 
     @shared_docs
@@ -277,84 +267,64 @@ class OnlineEstimator(Estimator):
         <x, y (one label), returns>
         """
         label = y.item() if isinstance(y, np.generic) else y
-        learner = self.__dict__.get("_learner")
-        if learner is None or (learner.kernel is not None and learner.kernel.takes == "gram"):
+        running = self.__dict__.get("_running")
+        if running is None or not running.can_grow:
             self._refuse_many(label)
             return self._learn_first(x, [y])
         if not self._built_with.checked:
             self._built_with.refuse_changed(self)
         with self._lock:
-            learner, columns = self._learner, self._columns
-            kernel, x = learner.kernel or LINEAR, by_name(x, columns)
-            known = self._knows(label, learner)
-            if self.class_weight is None and known and not brings_features(x, columns):
-                row = one_row(x, kernel, columns, self._name)
-                self._check_examples(kernel, row)
-                target = self._targets.target(label)  # type: ignore[attr-defined]
-                learner.learn_one(row, target)
-            elif self.class_weight is None and known and type(x) is dict and isinstance(columns, Vocabulary):
-                learn_one_dict(self, x, self._targets.target(label))  # type: ignore[attr-defined]
+            running = self._running  # another thread may have fitted anew
+            learner, columns = running.learner, running.columns
+            x = by_name(x, columns)
+            known = running.targets.knows(label, learner.n_seen) and getattr(self, "class_weight", None) is None
+            if known and not brings_features(x, columns):
+                row = one_row(x, running.kernel, columns, self._name)
+                learner.check_rows(row, self._name)
+                learner.learn_one(row, running.targets.target(label))
+            elif known and type(x) is dict and isinstance(columns, Vocabulary):
+                running.learn_one_dict(x, running.targets.target(label))
             else:
                 self._refuse_many(label)
                 labels = np.asarray([y])
-                if not known:
-                    check_classification_targets(labels)
+                check_classification_targets(labels)
                 self._learn_one_more(x, labels)
         return self
 
     def _learn_first(self, x: Any, y: Any) -> Self:
         """Learns from the first example of a stream; a dict defines the columns."""
         kernel = self._named_kernel()
-        return self._learn_chunk(as_batch(dict_of(x, frames=False) if takes_rows(kernel) else x, kernel), y)
+        x = as_batch(dict_of(x, frames=False) if takes_rows(kernel) else x, kernel)
+        learn_chunk(self, Given(x, y))
+        return self
 
     def _learn_one_more(self, x: Any, y: NDArray) -> None:
         """Learns from an example that may bring a class or features, or has a class weight; y (1,)."""
-        kernel, columns = self._learner.kernel or LINEAR, self._columns
-        targets, n_seen = self._targets, self._learner.n_seen
-        brings_class = bool(targets.first_examples(y, n_seen, self._name))  # refuses a bad label
-        if isinstance(targets, Labels) and targets.latest > n_seen:  # forgets first examples that never came
-            self._targets = targets.with_examples(y, [], n_seen)
-        weights, class_weight = np.ones(1), getattr(self, "class_weight", None)
+        running, row_id, weights = self._running, self._running.learner.next_row_id, np.ones(1)
+        decoded, class_weight = running.targets.decode(y, self._name), getattr(self, "class_weight", None)
         if class_weight is not None:
-            weights = class_weights(class_weight, y, weights > 0, self._name, targets, balanced=False)
-        row_id = self._learner.next_row_id
-        if isinstance(x, dict) and takes_rows(kernel):
+            weights = class_weights(class_weight, y, weights > 0, self._name, running.targets, balanced=False)
+        if isinstance(x, dict) and takes_rows(running.kernel):
             row: Rows = ObjectRows(np.array([x]))
         else:
-            row = one_row(x, kernel, columns, self._name)
-            self._check_examples(kernel, row)
+            row = one_row(x, running.kernel, running.columns, self._name)
+            running.learner.check_rows(row, self._name)
         if weights[0] == 0:
-            self._learner.skip_to(row_id + 1)
-        elif isinstance(row, ObjectRows):
-            with undo_if_refused(self):
-                self._learn(row, y, weights, np.array([row_id]))
-        elif brings_class:
-            learn_change(self, row, y, weights, np.array([row_id]), columns)
-        elif weights[0] == 1:
-            self._learner.learn_one(row, self._targets.encode(y))
-        else:
-            self._learner.learn(row, self._targets.encode(y), weights, np.array([row_id]))
+            running.learner.skip_to(row_id + 1)
+            return
+        one = Batch(row, decoded, weights, np.array([row_id]), row_id + 1)
+        with undo_if_refused(self) if isinstance(row, ObjectRows) else contextlib.nullcontext():
+            running.learn_one_more(one)
 
     def _refuse_many(self, label: Any) -> None:
         if label is None or isinstance(label, (list, tuple, set, dict, np.ndarray, complex)):
             raise KindError(f"{self._name}: y must be one label, a whole number or a string; got {label!r}.")
 
-    def _knows(self, label: Any, learner: Learner) -> bool:
-        """Whether an example of this class has been seen, and no class is announced that has not come."""
-        targets = self._targets
-        assert isinstance(targets, Labels)
-        if targets.latest and targets.latest > learner.n_seen:  # 0: all were known from the start; n_seen takes longer
-            return False
-        try:
-            return label in targets.since and type(label) is not complex  # 1 + 0j equals 1
-        except TypeError:  # it cannot be hashed
-            return False
-
     # ---------------------------------------------------------------- predicting
 
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], ScoreModel]:
         """The scores of the rows of X, (n, outputs as users see them), and the model that gave them."""
-        model = fitted.model(self)
+        model: ScoreModel = self.model_
         if self._knows_no_class():  # stopped before the first example was learned
             raise NotFittedError(f"{self._name} has not learned from any example yet. Call fit or partial_fit first.")
         rows = rows_to_predict(self, getattr(model.scorer, "kernel", LINEAR), model.columns, X)
@@ -371,76 +341,63 @@ class OnlineEstimator(Estimator):
 
     def predict_one(self, x: Any) -> Any:
         """The prediction for one example x, a vector, dict, CSR row or object; None before any learning."""
-        if "_learner" not in self.__dict__:
+        if "_running" not in self.__dict__:
             return None
         with self._lock:
+            running = self._running
             if self._knows_no_class():
                 return None
-            columns = self._columns
-            if isinstance(columns, Vocabulary):
-                columns = columns.held_by(self._learner)
-            row = one_row(x, self._learner.kernel or LINEAR, columns, self._name)
-            return self._decide_one(self._scores_one(row))
+            learner, which = running.learner, getattr(self, "hypothesis", "last")
+            row = one_row(x, running.kernel, running.held_columns(), self._name)
+            if which in ("last", "averaged"):  # without making a scorer first
+                scores = learner.scores(row, *([learner.averaged()] if which == "averaged" else []))
+                return running.targets.decide_one(scores, learner)
+            scores = fitted.scorer_of(running, self._which()).scores(row)
+            label = running.targets.decision(learner).decide(scores)[0]
+            return label.item() if isinstance(label, np.generic) else label
 
     def _knows_no_class(self) -> bool:
-        return isinstance(self._targets, Labels) and not self._targets.found
+        targets = self._running.targets
+        return isinstance(targets, Labels) and not targets.found
 
-    def _scores_one(self, row: Rows) -> NDArray[np.float64]:
-        """The scores of one row, shape (1, outputs), outputs in the learner's order, in a few microseconds."""
-        return self._learner.scores(row)
-
-    def _decide_one(self, scores: NDArray[np.float64]) -> Any:
-        """What is predicted from the scores of one row, as a Python object."""
-        targets = self._targets
-        if isinstance(targets, Labels) and len(targets.found) == 2 and targets.all_seen(self._learner.n_seen):
-            return targets.labels[scores.item() * targets.sign >= 0]
-        label = self._decision().decide(targets.by_class(scores))[0]
-        return label.item() if isinstance(label, np.generic) else label
-
-    def _decision(self) -> Decision:
-        """How scores, in the order of `classes_`, become predictions."""
-        return self._targets.decision(self._learner.n_seen)
-
-    def _make_scorer(self) -> Scorer:
-        """What predicts, as a frozen model with the outputs in the learner's order."""
-        return self._learner.scorer()
-
-    def _hypothesis(self) -> object:
-        """Parameters on which the scorer depends, besides what was learned."""
-        return None
+    def _which(self) -> tuple[Any, ...]:
+        """Which of the learner's hypotheses predicts: the arguments of its `scorer`."""
+        if "hypothesis" not in self.FREE_PARAMS:
+            return ()
+        self._check_params()  # it may have been set since
+        return self.hypothesis, self._draw
 
     # ---------------------------------------------------------------- what was learned
 
-    model_ = property(fitted.model)
-    support_, support_vectors_ = property(fitted.support), property(fitted.support_vectors)
-    dual_coef_, intercept_ = property(fitted.dual_coef), property(fitted.intercept)
-    n_rounds_, n_mistakes_ = property(fitted.n_rounds), property(fitted.n_mistakes)
-    n_updates_, mistakes_ = property(fitted.n_updates), property(fitted.mistakes)
-    certificate_ = property(fitted.certificate)
-    n_features_in_, feature_names_in_ = fitted.FeatureAttribute(), fitted.FeatureAttribute()
+    classes_, model_ = fitted.attribute(fitted.classes), fitted.attribute(fitted.model)
+    support_, support_vectors_ = fitted.attribute(fitted.support), fitted.attribute(fitted.support_vectors)
+    dual_coef_, intercept_ = fitted.attribute(fitted.dual_coef), fitted.attribute(fitted.intercept)
+    n_rounds_, n_mistakes_ = fitted.attribute(fitted.n_rounds), fitted.attribute(fitted.n_mistakes)
+    n_updates_, mistakes_ = fitted.attribute(fitted.n_updates), fitted.attribute(fitted.mistakes)
+    n_features_in_, feature_names_in_ = FeatureAttribute(), FeatureAttribute()
 
-    snapshot, resume = estimator_state.snapshot, estimator_state.resume
-    state = estimator_state.online_state
+    @property
+    @reading
+    def certificate_(self) -> Certificate:
+        """The mistakes of the last `fit` and the theorem's bound on them; or, as its `reason`, why there is none."""
+        return certificate(self._running, self._certified, self._theorem(1.0), epochs=self.n_iter_)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What a pickle or a copy holds: the learner at one moment, also if another thread is learning."""
-        if "_learner" not in self.__dict__:
-            return dict(super().__getstate__())
-        with self._lock:
-            return {**super().__getstate__(), "_learner": self._learner.copy()}
+    # ---------------------------------------------------------------- state
+
+    snapshot, resume = states.snapshot, states.resume
+
+    def state(self) -> State:
+        """Everything the estimator is: its parameters and, if it has learned, all that it knows."""
+        return states.state_of(self, ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"), states.learned)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The estimator of a state; it goes on exactly as the one that gave it."""
-        return estimator_state.online_from_state(cls, state)
+        return states.from_state(cls, state, states.read_running)
 
-    def _theorem(self, radius_sq: float) -> Theorem | str | None:
-        """The theorem on the mistakes if k(x, x) ≤ radius_sq and all weights are 1; or, in words, why there is none.
-
-        None if the estimator has no `certificate_` at all.
-        """
-        return None
-
-    def _certified_state(self) -> object:
-        """What must not have changed since the fit for its certificate to be about the estimator."""
-        return self._learner.n_seen
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy holds: the running learner at one moment, also if another thread is learning."""
+        if "_running" not in self.__dict__:
+            return dict(super().__getstate__())
+        with self._lock:
+            return {**super().__getstate__(), "_running": self._running.copy()}

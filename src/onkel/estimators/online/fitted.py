@@ -1,7 +1,7 @@
-"""What a fitted online estimator shows: its model and its attributes, which `OnlineEstimator` makes properties of.
+"""What a running learner shows: its scorer and model in the order of `classes_`, support vectors and coefficients.
 
-All of them are derived from the learner when they are asked for. An estimator to which an attribute does not apply
-raises AttributeError, as if it had none.
+All of it is derived from the learner when it is asked for. An estimator to which an attribute does not apply raises
+AttributeError, as if it had none. The caller has the lock (`reading`).
 """
 
 from __future__ import annotations
@@ -9,86 +9,62 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from onkel._core.transaction import assign
-from onkel.bounds.certificates import certify_budgeted_fit
-from onkel.bounds.theorems import Certificate, Theorem, uncertified
+from onkel.estimators.base.labels import Labels
 from onkel.estimators.base.targets import Targets
-from onkel.estimators.online.vocabulary import Vocabulary
-from onkel.kernels import Kernel
+from onkel.estimators.online.running import Running
+from onkel.kernels import Kernel, Linear
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.perceptron.kernel import KernelPerceptronLearner
 from onkel.learners.perceptron.linear import LinearPerceptronLearner
 from onkel.models.columns import Columns
+from onkel.models.decision import Outlier, Ranks
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
 from onkel.models.model import ScoreModel
 from onkel.models.scorer import Scorer, support_data
+from onkel.models.vocabulary import Vocabulary
 from onkel.models.vote import Vote
 
-if TYPE_CHECKING:
-    from onkel.estimators.online.estimator import OnlineEstimator
-    from onkel.estimators.online.examples import Examples
-
-Floats = NDArray[np.float64]
-
+__all__ = ["FeatureAttribute", "expansion", "in_class_order", "reading", "scorer_of", "shown"]
 
 T = TypeVar("T")
-Reader = TypeVar("Reader", bound="OnlineEstimator")
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
-def reading(read: Callable[[Reader], T]) -> Callable[[Reader], T]:
+def reading(read: Callable[[Any], T]) -> Callable[[Any], T]:
     """Makes a function that reads a fitted estimator wait for a thread that is learning: it sees a whole state."""
 
     @functools.wraps(read)
-    def locked(self: Reader) -> T:
-        check_is_fitted(self, "_learner")
-        with self._lock:
+    def locked(self: Any) -> T:
+        check_is_fitted(self, "_running")
+        with self._running.lock:
             return read(self)
 
     return locked
 
 
-# ---------------------------------------------------------------- the model
+def scorer_of(running: Running, which: tuple[Any, ...] = ()) -> Scorer:
+    """What predicts, its outputs in the order of `classes_`; made anew only if something has been learned since.
 
-
-class ScorerCache:
-    """The last scorer, and what it was made from; a pickle or a copy starts with an empty one."""
-
-    def __init__(self) -> None:
-        self.learner: object = None
-        self.made_from: tuple[object, ...] = ()
-        self.scorer: Scorer | None = None
-        self.shown: tuple[Scorer, Scorer, Columns] | None = None  # the scorer, and what `_shown` makes of it
-
-    def __reduce__(self) -> tuple[type[ScorerCache], tuple[()]]:
-        return ScorerCache, ()
-
-
-class Certified(NamedTuple):
-    """The certificate of a fit, and what must not have changed since for it to be about the estimator."""
-
-    about: object
-    certificate: Certificate
-
-
-def scorer_of(estimator: OnlineEstimator) -> Scorer:
-    """What predicts, its outputs in the order of `classes_`; made anew only if the learner has changed."""
-    learner, cache = estimator._learner, estimator._scorer
-    made_from = (learner.n_seen, estimator._hypothesis())
-    scorer = cache.scorer
-    if scorer is None or cache.learner is not learner or cache.made_from != made_from:
-        scorer = in_class_order(estimator._make_scorer(), estimator._targets)
+    `which` hypothesis it is of the learner: the arguments of its `scorer`.
+    """
+    learner, cache = running.learner, running.cache
+    made_from = (learner.n_seen, learner.version, *which)
+    if cache.scorer is None or cache.learner is not learner or cache.made_from != made_from:
+        scorer = in_class_order(learner.scorer(*which), running.targets)
         if isinstance(scorer, Expansion | Vote) and len(scorer.support) == 0:
-            scorer = dataclasses.replace(scorer, support=_no_rows(scorer.kernel, estimator._columns))
-        assign(cache, scorer=scorer, learner=learner, made_from=made_from)
-    return scorer
+            scorer = dataclasses.replace(scorer, support=_no_rows(scorer.kernel, running.columns))
+        running.cache = cache = type(cache)(learner, made_from, scorer)
+    assert cache.scorer is not None
+    return cache.scorer
 
 
 def in_class_order(scorer: Scorer, targets: Targets) -> Scorer:
@@ -117,23 +93,17 @@ def _no_rows(kernel: Kernel, columns: Columns | Vocabulary) -> Rows:
     return VectorRows(np.empty((0, columns.n_features), dtype=columns.dtype))
 
 
-@reading
-def model(self: OnlineEstimator) -> ScoreModel:
-    """What has been learned, as a frozen model that predicts by itself and does not change when learning goes on."""
-    scorer, columns = _shown(self)
-    return ScoreModel(scorer, self._decision(), columns)
-
-
-def _shown(estimator: OnlineEstimator) -> tuple[Scorer, Columns]:
+def shown(running: Running, which: tuple[Any, ...] = ()) -> tuple[Scorer, Columns]:
     """What predicts, and its columns: of sparse dicts, the features that it holds, without the free columns between."""
-    scorer, vocabulary, cache = scorer_of(estimator), estimator._columns, estimator._scorer
+    scorer, vocabulary = scorer_of(running, which), running.columns
     if not isinstance(vocabulary, Vocabulary):
         return scorer, vocabulary
-    shown = cache.shown
-    if shown is None or shown[0] is not scorer:
-        columns, places = vocabulary.held_by(estimator._learner).columns()
-        shown = cache.shown = (scorer, _with_columns(scorer, places), columns)
-    return shown[1:]
+    found = running.cache.shown
+    if found is None:
+        columns, places = vocabulary.held(running.learner.features_in_use).columns()
+        found = _with_columns(scorer, places), columns
+        running.cache = dataclasses.replace(running.cache, shown=found)
+    return found
 
 
 def _with_columns(scorer: Scorer, places: NDArray[np.int64]) -> Scorer:
@@ -145,138 +115,123 @@ def _with_columns(scorer: Scorer, places: NDArray[np.int64]) -> Scorer:
     return dataclasses.replace(scorer, support=scorer.support.with_columns(places))
 
 
-class FeatureAttribute:
-    """The number or the names of the features of sparse dicts, which come and go: an attribute derived from the model.
-
-    Of other data they are fixed, and stored in the estimator under the same name, where Python looks first.
-    """
-
-    def __set_name__(self, owner: type[OnlineEstimator], name: str) -> None:
-        self.name = name
-
-    def __get__(self, estimator: OnlineEstimator | None, owner: type[OnlineEstimator]) -> Any:
-        if estimator is None or not isinstance(estimator.__dict__.get("_columns"), Vocabulary):
-            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        columns = model(estimator).columns
-        return columns.n_features if self.name == "n_features_in_" else columns.names_array()
-
-
-# ---------------------------------------------------------------- support vectors and coefficients
-
-
-def _expansion(estimator: OnlineEstimator) -> Expansion:
-    scorer = _shown(estimator)[0]
-    if isinstance(scorer, Vote):
+def expansion(scorer: Scorer, who: str, *, or_vote: bool = False) -> Any:
+    """The scorer, if it is a sum over support vectors; with `or_vote`, a vote is one, too."""
+    if isinstance(scorer, Vote) and not or_vote:
         raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
-    if not isinstance(scorer, Expansion):
-        raise AttributeError(f"a {estimator._name} keeps no support vectors; see coef_")
+    if not isinstance(scorer, Expansion | Vote):
+        raise AttributeError(f"a {who} keeps no support vectors; see coef_")
     return scorer
 
 
-def _support_model(estimator: OnlineEstimator) -> Expansion | Vote:
-    scorer = _shown(estimator)[0]
-    return scorer if isinstance(scorer, Vote) else _expansion(estimator)
+class FeatureAttribute:
+    """`n_features_in_` or `feature_names_in_`, which follow from the columns of the running learner.
+
+    Sparse dicts have the features that the learner depends on.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: type) -> Any:
+        running = None if estimator is None else vars(estimator).get("_running")
+        if running is None:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        with running.lock:
+            columns = running.columns
+            if isinstance(columns, Vocabulary):
+                columns = columns.held(running.learner.features_in_use).columns()[0]
+        found = columns.n_features if self.name == "n_features_in_" else columns.names
+        if found is None:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        return found if self.name == "n_features_in_" else columns.names_array()
 
 
-@reading
-def support(self: OnlineEstimator) -> NDArray[np.int64]:
+# ---------------------------------------------------------------- attributes
+
+
+def attribute(read: Callable[[Running, tuple[Any, ...], str], T]) -> Any:
+    """A property of an estimator, from its running learner, its hypothesis and its name, at one moment."""
+
+    def get(self: Any) -> T:
+        check_is_fitted(self, "_running")
+        with self._running.lock:
+            return read(self._running, self._which(), self._name)
+
+    get.__doc__ = read.__doc__
+    return property(get)
+
+
+def classes(running: Running, which: tuple[Any, ...], who: str) -> NDArray:
+    """The classes, sorted."""
+    if not isinstance(running.targets, Labels):
+        raise AttributeError(f"a {who} has no classes")
+    return running.targets.classes
+
+
+def model(running: Running, which: tuple[Any, ...], who: str) -> ScoreModel:
+    """What has been learned, as a frozen model that predicts by itself and does not change when learning goes on."""
+    scorer, columns = shown(running, which)
+    return running.targets.MODEL(scorer, running.targets.decision(running.learner), columns)
+
+
+def support(running: Running, which: tuple[Any, ...], who: str) -> Ints:
     """The row indices of the m support vectors, shape (m,)."""
-    return _support_model(self).rows.copy()
+    return np.array(expansion(shown(running, which)[0], who, or_vote=True).rows)
 
 
-@reading
-def support_vectors(self: OnlineEstimator) -> Any:
+def support_vectors(running: Running, which: tuple[Any, ...], who: str) -> Any:
     """The support vectors, in the order of `support_`."""
-    return support_data(_support_model(self).support)
+    return support_data(expansion(shown(running, which)[0], who, or_vote=True).support)
 
 
-@reading
-def dual_coef(self: OnlineEstimator) -> Floats:
+def dual_coef(running: Running, which: tuple[Any, ...], who: str) -> Floats:
     """The coefficients of the m support vectors, shape (outputs, m)."""
-    return np.ascontiguousarray(_expansion(self).coef.T)
+    return np.ascontiguousarray(expansion(shown(running, which)[0], who).coef.T)
 
 
-@reading
-def intercept(self: OnlineEstimator) -> Floats:
+def intercept(running: Running, which: tuple[Any, ...], who: str) -> Floats:
     """The intercept b of each output, shape (outputs,)."""
-    scorer = _shown(self)[0]
-    return (scorer if isinstance(scorer, LinearModel) else _expansion(self)).intercept.copy()
+    scorer, decision = shown(running, which)[0], running.targets.decision(running.learner)
+    if isinstance(decision, Ranks):
+        raise AttributeError(f"{who} has no intercept_; see thresholds_")
+    found = (scorer if isinstance(scorer, LinearModel) else expansion(scorer, who)).intercept
+    return found - decision.threshold if isinstance(decision, Outlier) else found.copy()
 
 
-# ---------------------------------------------------------------- the run
+def coef(running: Running, which: tuple[Any, ...], who: str) -> Floats:
+    """The weight vector of each output, shape (outputs, features); with a linear kernel only."""
+    scorer = shown(running, which)[0]
+    if isinstance(scorer, LinearModel):
+        return scorer.coef.copy()
+    if type(running.kernel) is not Linear:
+        raise AttributeError("coef_ is there only with a linear kernel; see dual_coef_ and support_vectors_")
+    found = expansion(scorer, who)
+    return np.asarray(found.coef.T @ support_data(found.support))
 
 
-@reading
-def n_rounds(self: OnlineEstimator) -> int:
+def n_rounds(running: Running, which: tuple[Any, ...], who: str) -> int:
     """The number of examples presented, with or without an update; an example counts once in each epoch."""
-    return self._learner.n_seen
+    return int(running.learner.n_seen)
 
 
-@reading
-def n_mistakes(self: OnlineEstimator) -> int:
-    """How many examples had y f(x) ≤ 0 just before they were learned from, summed over the outputs."""
-    if self.TARGETS.kind != "labels":
-        raise AttributeError(f"{self._name} has no classes to mistake; see n_updates_")
-    return self._learner.n_mistakes
+def n_mistakes(running: Running, which: tuple[Any, ...], who: str) -> int:
+    """How many examples were mistaken just before they were learned from, summed over the outputs."""
+    if not running.targets.MISTAKEN:
+        raise AttributeError(f"{who} has no classes to mistake; see n_updates_")
+    return int(running.learner.n_mistakes)
 
 
-@reading
-def n_updates(self: OnlineEstimator) -> int:
+def n_updates(running: Running, which: tuple[Any, ...], who: str) -> int:
     """The number of updates, summed over the outputs."""
-    if isinstance(self._learner, KernelPerceptronLearner | LinearPerceptronLearner):
-        raise AttributeError(f"the updates of a {self._name} are its mistakes; see n_mistakes_")
-    return self._learner.n_updates
+    if isinstance(running.learner, KernelPerceptronLearner | LinearPerceptronLearner):
+        raise AttributeError(f"the updates of a {who} are its mistakes; see n_mistakes_")
+    return int(running.learner.n_updates)
 
 
-@reading
-def mistakes(self: OnlineEstimator) -> NDArray[np.void]:
+def mistakes(running: Running, which: tuple[Any, ...], who: str) -> NDArray[np.void]:
     """The updates in order, all or the last ones, with the fields round, row, class and step.
 
     "class" is the index of the output in `classes_`.
     """
-    return self._targets.report(self._learner.ledger.entries)
-
-
-@reading
-def certificate(self: OnlineEstimator) -> Certificate:
-    """The mistakes of the last `fit` and the theorem's bound on them; or, as its `reason`, why there is none."""
-    theorem = self._theorem(1.0)
-    if theorem is None:
-        known = isinstance(self._learner, LinearPerceptronLearner)
-        advice = "; use onkel.bounds.certificate(estimator, X, y)" if known else ": onkel has no mistake bound for it"
-        raise AttributeError(f"{self._name} has no certificate_{advice}")
-    if isinstance(theorem, str):
-        return uncertified(self._learner.n_mistakes, None, self.n_iter_, theorem)
-    certified = self._certified
-    if certified is None or certified.about != self._certified_state():
-        raise AttributeError(
-            "certificate_ is there after a fit that was neither interrupted nor a warm start; the examples of "
-            "online learning are not kept, so that nothing can be compared on them"
-        )
-    return certified.certificate
-
-
-def certified(estimator: OnlineEstimator, examples: Examples) -> Certified | None:
-    """The certificate of a fit, with the model as the comparator, and the state it is about; None without a theorem."""
-    kernel = estimator._learner.kernel
-    if kernel is None or estimator._theorem(1.0) is None:
-        return None
-    radius_sq = float(kernel.diagonal(examples.rows).max())
-    theorem = estimator._theorem(radius_sq)
-    if not isinstance(theorem, Theorem):
-        return None
-    model = estimator._learner.scorer()
-    assert isinstance(model, Expansion)
-    found = certify_budgeted_fit(
-        theorem,
-        model,
-        mistakes=estimator._learner.n_mistakes,
-        rows=examples.rows,
-        targets=estimator._targets.encode(examples.y),
-        weights=examples.weights,
-        row_ids=examples.row_ids,
-        radius_sq=radius_sq,
-        epochs=estimator.n_iter_,
-        is_psd=estimator._is_psd,
-    )
-    return Certified(estimator._certified_state(), found)
+    return running.targets.report(running.learner.ledger.entries)

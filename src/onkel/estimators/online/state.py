@@ -1,8 +1,8 @@
-"""The state of an online estimator: its parameters and everything that it has learned, as plain values and arrays.
+"""The state of an estimator that learns online: its parameters and all that it has learned, as plain values and arrays.
 
     settings   params, those that the learner was built with, and what a fit sets: n_iter_, converged_, gamma_, the
                certificate
-    parts      targets (what is known about y), columns, learner
+    parts      what the running learner consists of: targets (what is known about y), columns, learner
 
 A state may come from a file that somebody else wrote, so that reading it checks that all of this belongs together: the
 learner is the one that the parameters describe, with the outputs of the targets and rows with the columns.
@@ -10,8 +10,8 @@ learner is the one that the parameters describe, with the outputs of the targets
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,25 +20,19 @@ from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.errors import InputError, KindError
 from onkel.estimators.base.parameters import FREE, BuiltWith
-from onkel.estimators.base.targets import Labels
-from onkel.estimators.online.examples import attributes_of
-from onkel.estimators.online.fitted import ScorerCache
-from onkel.estimators.online.vocabulary import Vocabulary
+from onkel.estimators.online.running import Running
 from onkel.estimators.state.certificate import certified_settings, read_certified
 from onkel.estimators.state.checks import check_rows, kernel_columns, part_of, refuse, rows_parts
 from onkel.estimators.state.parameters import check_values, params_settings, read_params
 from onkel.kernels import Kernel, Linear
 from onkel.learners.learner import Learner
 from onkel.models.columns import Columns
+from onkel.models.vocabulary import Vocabulary
 from onkel.states.state import Setting, State
 
-if TYPE_CHECKING:
-    from onkel.estimators.online.estimator import OnlineEstimator
+__all__ = ["from_state", "learned", "read_running", "resume", "snapshot", "state_of"]
 
-    Online = TypeVar("Online", bound=OnlineEstimator)
-
-__all__ = ["online_from_state", "online_state", "resume", "snapshot"]
-
+E = TypeVar("E")
 VERSION = 1
 LINEAR = {"learner/linear-perceptron": "V", "learner/linear-ranking": "V", "learner/linear-prank": "w"}
 # settings of learners that follow from the parameters of their estimator
@@ -46,77 +40,115 @@ BUILT_RULE = ("rule", "policy", "norma", "first_margin", "pairs", "bias")
 BUILT = (*BUILT_RULE, "eta", "budget", "aggressive", "C", "tol", "cache_bytes", "alpha", "nu", "forgetting")
 
 
-# ---------------------------------------------------------------- writing
+# ---------------------------------------------------------------- of any estimator
 
 
-def online_state(estimator: OnlineEstimator) -> State:
-    """Everything an online estimator is: its parameters and, if it has learned, all that it knows."""
-    settings: dict[str, Setting] = {"params": params_settings(estimator.get_params(deep=False), estimator._name)}
-    if not hasattr(estimator, "_learner"):
-        return State(f"estimator/{estimator._name}", VERSION, settings)
-    with estimator._lock:
-        return _fitted_state(estimator, settings)
+Learned = tuple[dict[str, Setting], dict[str, State]]  # settings and parts of a state
 
 
-def _fitted_state(estimator: OnlineEstimator, settings: dict[str, Setting]) -> State:
-    for key in ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"):
-        if hasattr(estimator, key):
-            settings[key.strip("_")] = getattr(estimator, key)
-    settings["built_with"] = params_settings(estimator._built_with.params, estimator._name)
-    if estimator._certified is not None:
-        settings["certificate"] = certified_settings(estimator._certified)
-    state = State(f"estimator/{estimator._name}", VERSION, settings)
-    columns = estimator._columns
-    if isinstance(columns, Vocabulary):
-        columns = columns.held_by(estimator._learner)
-    parts = {"targets": estimator._targets, "columns": columns, "learner": estimator._learner}
-    for key, part in parts.items():
-        state = state.with_part(key, part.state())
+def state_of(estimator: Any, figures: Sequence[str], learned: Callable[[Any], Learned]) -> State:
+    """Everything an estimator is: its parameters and, if it has learned, these figures and what it knows.
+
+    `learned` gives what its running learner knows, under the lock.
+    """
+    name = estimator._name
+    settings: dict[str, Setting] = {"params": params_settings(estimator.get_params(deep=False), name)}
+    if not hasattr(estimator, "_running"):
+        return State(f"estimator/{name}", VERSION, settings)
+    with estimator._running.lock:
+        known, parts = learned(estimator._running)
+        settings |= {key.strip("_"): getattr(estimator, key) for key in figures if hasattr(estimator, key)} | known
+        settings["built_with"] = params_settings(estimator._built_with.params, name)
+        if estimator._certified is not None:
+            settings["certificate"] = certified_settings(estimator._certified)
+        state = State(f"estimator/{name}", VERSION, settings)
+        for key, part in parts.items():
+            state = state.with_part(key, part)
     return state
 
 
-# ---------------------------------------------------------------- reading
+def from_state(cls: type[E], state: State, read: Callable[[State, Any], dict[str, Any]]) -> E:
+    """The estimator of a state; it goes on exactly as the one that gave it.
 
-
-def online_from_state(cls: type[Online], state: State) -> Online:
-    """The estimator of a state; it goes on exactly as the one that gave it."""
+    `read` gives the attributes of a fitted estimator from the state and an estimator with the parameters of its first
+    fit.
+    """
     state.expect(f"estimator/{cls.__name__}", VERSION)
     params = read_params(state, "params", cls)
-    estimator = cls(**params)
+    estimator: Any = cls(**params)
     if "learner" not in state.settings:
-        return estimator
+        return estimator  # type: ignore[no-any-return]
     check_values(estimator)
     built_with = read_params(state, "built_with", cls)
-    free = sorted(set(built_with) & (FREE | cls.FREE_PARAMS))
+    free = sorted(set(built_with) & (FREE | estimator.FREE_PARAMS))
     if free:
         raise refuse(state, "parameters that may change at any time must not be in 'built_with'", ", ".join(free))
     # what the learner was built from; its random numbers have been drawn already
     unused = {"random_state": 0} if hasattr(estimator, "random_state") else {}
-    built = cls(**(params | built_with | unused))
+    built: Any = cls(**(params | built_with | unused))
     check_values(built)
-    new = _read_figures(state, estimator)
-    columns = part_of(state, "columns", (Columns.KIND, Vocabulary.KIND))
-    targets = part_of(state, "targets", (cls.TARGETS.KIND,))  # type: ignore[attr-defined]
-    learner = _read_learner(state, built, columns, targets.n_outputs, new)
-    new |= {"_learner": learner, "_targets": targets, "_columns": columns, "_certified": read_certified(state)}
-    new |= {"_scorer": ScorerCache(), "_lock": Lock(), "_built_with": BuiltWith(built_with)}
-    if isinstance(targets, Labels):
-        new["classes_"] = targets.classes
-    new |= attributes_of(columns)
-    if hasattr(estimator, "kernel"):
-        new["kernel_"] = learner.kernel or Linear()
+    new = {"n_iter_": state.count("n_iter"), "converged_": state.setting("converged", bool)}
+    new |= read(state, built) | {"_built_with": BuiltWith(built_with), "_certified": read_certified(state)}
     assign(estimator, **new)
-    return estimator
+    return estimator  # type: ignore[no-any-return]
 
 
-def _read_figures(state: State, estimator: OnlineEstimator) -> dict[str, Any]:
+def snapshot(self: Any) -> State:
+    """A frozen copy of the present state: parameters, all that was learned, counters and random numbers."""
+    check_is_fitted(self, "_running")
+    state: State = self.state()
+    return state
+
+
+def resume(self: E, state: State) -> E:
+    """Goes back to a snapshot of an estimator of the same class; its parameters are restored, too.
+
+    The same calls after it give the same model, bit for bit.
+    """
+    estimator: Any = self
+    name = estimator._name
+    if not isinstance(state, State):
+        raise KindError(f"{name}: resume needs what snapshot() gave; got {type(state).__name__}.")
+    if state.kind != f"estimator/{name}":
+        given = state.kind.removeprefix("estimator/")
+        raise KindError(f"{name}: resume needs a snapshot of a {name}; got one of a {given}.")
+    new = estimator._unfitted() | vars(type(estimator).from_state(state))
+    with vars(estimator).setdefault("_lock", Lock()):
+        lock = estimator._lock
+        if "_running" in new:
+            new["_running"].lock = lock
+        restore(estimator, new | {"_lock": lock})
+    return self
+
+
+# ---------------------------------------------------------------- of an estimator that learns from rows
+
+
+def learned(running: Running) -> Learned:
+    """What a running learner knows, as parts of a state."""
+    parts = {"targets": running.targets, "columns": running.held_columns(), "learner": running.learner}
+    return {}, {key: part.state() for key, part in parts.items()}
+
+
+def read_running(state: State, built: Any) -> dict[str, Any]:
+    """The attributes of a fitted estimator; `built` has the parameters with which its learner was built."""
+    new = _read_figures(state, built)
+    columns = part_of(state, "columns", (Columns.KIND, Vocabulary.KIND))
+    targets = part_of(state, "targets", (built.TARGETS.KIND,))
+    learner = _read_learner(state, built, columns, targets.n_outputs, new)
+    lock = Lock()
+    if hasattr(built, "kernel"):
+        new["kernel_"] = learner.kernel or Linear()
+    return new | {"_lock": lock, "_running": Running(learner, targets, columns, lock, built._name)}
+
+
+def _read_figures(state: State, built: Any) -> dict[str, Any]:
     """The single values that a fit sets."""
     draw, is_psd = state.setting("draw", float, at_least=0), state.settings.get("is_psd")
     if draw >= 1 or not (is_psd is None or type(is_psd) is bool):
         raise refuse(state, "draw must be below 1 and is_psd be True, False or None", f"{draw} and {is_psd!r}")
-    new: dict[str, Any] = {"n_iter_": state.count("n_iter"), "converged_": state.setting("converged", bool)}
-    new["_draw"] = draw
-    if hasattr(estimator, "kernel"):
+    new: dict[str, Any] = {"_draw": draw}
+    if hasattr(built, "kernel"):
         new["_is_psd"] = is_psd
     if "gamma" in state.settings:
         new["gamma_"] = state.setting("gamma", float, above=0)
@@ -124,7 +156,7 @@ def _read_figures(state: State, estimator: OnlineEstimator) -> dict[str, Any]:
 
 
 def _read_learner(
-    state: State, built: OnlineEstimator, columns: Columns | Vocabulary, n_outputs: int, new: dict[str, Any]
+    state: State, built: Any, columns: Columns | Vocabulary, n_outputs: int, new: dict[str, Any]
 ) -> Learner:
     """The learner of a state, which must be one that `built`, with the parameters of the first fit, would have made."""
     given, kernel = state.part("learner"), _expected_kernel(state, built, new.get("gamma_"))
@@ -151,18 +183,17 @@ def _read_learner(
     return learner
 
 
-def _expected_kernel(state: State, built: OnlineEstimator, gamma: float | None) -> Kernel | None:
+def _expected_kernel(state: State, built: Any, gamma: float | None) -> Kernel | None:
     """The kernel that the parameters and gamma describe; None if there is no parameter for it."""
     if not hasattr(built, "kernel"):
         return None
     if isinstance(built.kernel, Kernel) != (gamma is None):
         raise refuse(state, "there must be a gamma if the kernel is given by its name, and only then", gamma)
-    return built._named_kernel() if gamma is None else built._named_kernel(gamma)
+    kernel: Kernel = built._named_kernel() if gamma is None else built._named_kernel(gamma)
+    return kernel
 
 
-def _learners(
-    state: State, built: OnlineEstimator, kernel: Kernel, n_features: int | None, n_outputs: int
-) -> Iterator[State]:
+def _learners(state: State, built: Any, kernel: Kernel, n_features: int | None, n_outputs: int) -> Iterator[State]:
     """The states of all learners that the parameters may have made, before they have learned."""
     hypotheses = [built.hypothesis, "voted", "last"] if "hypothesis" in built.FREE_PARAMS else [None]
     try:
@@ -172,28 +203,3 @@ def _learners(
             yield built._new_learner(kernel, n_features, n_outputs).state()
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the state of kind {state.kind!r}: its parameters cannot be used: {error}") from error
-
-
-# ---------------------------------------------------------------- checkpoints
-
-
-def snapshot(self: OnlineEstimator) -> State:
-    """A frozen copy of the present state: parameters, support vectors, weights, counters and random numbers."""
-    check_is_fitted(self, "_learner")
-    return self.state()
-
-
-def resume(self: Online, state: State) -> Online:
-    """Goes back to a snapshot of an estimator of the same class; its parameters are restored, too.
-
-    The same calls after it give the same model, bit for bit.
-    """
-    if not isinstance(state, State):
-        raise KindError(f"{self._name}: resume needs what snapshot() gave; got {type(state).__name__}.")
-    if state.kind != f"estimator/{self._name}":
-        given = state.kind.removeprefix("estimator/")
-        raise KindError(f"{self._name}: resume needs a snapshot of a {self._name}; got one of a {given}.")
-    new = self._unfitted() | dict(vars(type(self).from_state(state)))
-    with self.__dict__.setdefault("_lock", Lock()):
-        restore(self, new | {"_lock": self._lock})
-    return self

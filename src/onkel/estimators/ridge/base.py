@@ -14,9 +14,7 @@ from onkel._core.transaction import assign
 from onkel.checks import check_flag, check_number
 from onkel.errors import KindError, ParameterError, ShapeError, warn
 from onkel.estimators.base.estimator import Estimator
-from onkel.estimators.base.input import first_data, rows_to_predict, sample_weights
-from onkel.estimators.online.examples import attributes_of
-from onkel.estimators.online.vocabulary import SHOWN, Vocabulary
+from onkel.estimators.base.input import attributes_of, first_data, rows_to_predict, sample_weights
 from onkel.estimators.ridge.solvers import Fitted
 from onkel.estimators.ridge.state import ARRAYS, FIGURES, VERSION, ridge_from_state
 from onkel.estimators.state.parameters import params_settings
@@ -30,6 +28,7 @@ from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.scorer import support_data
+from onkel.models.vocabulary import Vocabulary
 from onkel.solvers.ridge.centers import WhitenedSums
 from onkel.solvers.ridge.posterior import RidgePosterior
 from onkel.states.state import Setting, State
@@ -113,7 +112,7 @@ class RidgeEstimator(Estimator):
             assert isinstance(rows, VectorRows)
             rows = rows.with_columns(places)
         found = attributes_of(columns)
-        for name in (*SHOWN, "gamma_"):  # of an earlier fit
+        for name in ("n_features_in_", "feature_names_in_", "gamma_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         weights = sample_weights(sample_weight, len(rows), self._name)
         assign(self, _columns=columns, **found, **self._resolved_kernel(rows))

@@ -10,8 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from onkel.errors import InputError
+from onkel.estimators.base.class_weight import class_weights
+from onkel.estimators.base.labels import Labels, check_labels
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.base.targets import Labels, check_labels, class_weights
 from onkel.estimators.ridge.base import RidgeEstimator, check_alpha
 from onkel.estimators.ridge.chunks import (
     add_chunk,
@@ -125,7 +126,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
         weights = weights * class_weights(self.class_weight, y, weights > 0, self._name, None, balanced=True)
         self._refuse_one_class(np.unique(y[weights > 0]))
         labels = new._set_classes(np.unique(y))
-        Y = labels.encode(y)
+        Y = labels.encode(labels.decode(y, self._name))
         alpha = check_alpha(self.alpha, 1, self._name).repeat(Y.shape[1])
         fitted = solve(new, Task(self._name, new.kernel_, rows, Y, weights, alpha))
         new._set_fitted(fitted)
@@ -156,7 +157,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
         check_labels(y, self._name)
         labels = new._labels_of_chunk(y, classes, first)
         weights = weights * class_weights(self.class_weight, y, weights > 0, self._name, labels, balanced=False)
-        add_chunk(new, rows, labels.encode(y), weights, first=first)
+        add_chunk(new, rows, labels.encode(labels.decode(y, self._name)), weights, first=first)
         self._become(new)
         return self
 
@@ -175,7 +176,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
                     f"{self._name}: classes must be those of the first call, {self.classes_.tolist()}; got "
                     f"{np.unique(np.asarray(classes)).tolist()}."
                 )
-        labels.first_examples(y, 0, self._name)
+        labels.decode(y, self._name)  # refuses others
         return labels
 
     def _refuse_one_class(self, present: NDArray) -> None:

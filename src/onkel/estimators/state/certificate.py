@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from onkel.bounds.theorems import Certificate, Form
 from onkel.errors import InputError
-from onkel.estimators.online.fitted import Certified
+from onkel.estimators.online.certificate import Certified
 from onkel.states.state import Setting, State
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import InputError
-from onkel.estimators.online.vocabulary import Vocabulary
 from onkel.kernels import Kernel
 from onkel.kernels.combine import On
 from onkel.kernels.custom import After
 from onkel.kernels.rows_state import MOST_FEATURES, rows_from_state
 from onkel.models.columns import Columns
+from onkel.models.vocabulary import Vocabulary
 from onkel.states.state import State, from_state
 
 __all__ = [

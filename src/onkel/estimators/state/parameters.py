@@ -23,6 +23,7 @@ from onkel.errors import InputError, KindError
 from onkel.kernels import Kernel
 from onkel.kernels.custom import Custom
 from onkel.states.state import Setting, State
+from onkel.text.templates import Templates
 
 __all__ = ["check_values", "params_settings", "read_params"]
 
@@ -46,6 +47,8 @@ def _encoded(value: Any, what: str) -> Setting:
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str, Kernel)):
         return value
+    if isinstance(value, Templates):
+        return str(value)
     if isinstance(value, dict):
         return {"pairs": [[_encoded(key, what), _encoded(item, what)] for key, item in value.items()]}
     if isinstance(value, (list, tuple)):

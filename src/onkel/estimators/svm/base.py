@@ -22,11 +22,9 @@ from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.errors import KindError, ParameterError, ValuesError, warn
 from onkel.estimators.base.estimator import Estimator
-from onkel.estimators.base.input import first_data, rows_to_predict
+from onkel.estimators.base.input import attributes_of, first_data, rows_to_predict
 from onkel.estimators.base.parameters import bytes_of
 from onkel.estimators.base.progress import progress_bar
-from onkel.estimators.online.examples import attributes_of
-from onkel.estimators.online.vocabulary import SHOWN, Vocabulary
 from onkel.estimators.svm import state as svm_state
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
@@ -39,6 +37,7 @@ from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.one_vs_one import OneVsOne
 from onkel.models.scorer import support_data
+from onkel.models.vocabulary import Vocabulary
 from onkel.solvers.svm import dual
 from onkel.solvers.svm.problem import Limits, Problem, Solution
 from onkel.states.state import State
@@ -110,7 +109,7 @@ class SupportVectorMachine(Estimator):
             rows = rows.with_columns(places)
         self._columns = columns
         found = attributes_of(columns)
-        for name in SHOWN:
+        for name in ("n_features_in_", "feature_names_in_"):
             if name in found:
                 setattr(self, name, found[name])
             elif hasattr(self, name):  # of an earlier fit

@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_number
 from onkel.errors import InputError, ParameterError
+from onkel.estimators.base.class_weight import check_class_weight, weights_by_class
+from onkel.estimators.base.labels import check_labels
 from onkel.estimators.base.parameters import bytes_of
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.base.targets import check_class_weight, check_labels, weights_by_class
 from onkel.estimators.svm.base import SupportVectorMachine, as_support, finite_total, fit_one, times
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import assign
-from onkel.estimators.online.examples import attributes_of
+from onkel.estimators.base.input import attributes_of
 from onkel.estimators.state.checks import check_rows, check_sorted_labels, part_of, refuse, rows_parts
 from onkel.estimators.state.parameters import check_values, params_settings, read_params
 from onkel.models.columns import Columns

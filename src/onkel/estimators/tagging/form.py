@@ -7,16 +7,14 @@ MarkovForm   a function of the user's
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from onkel.errors import InputError, KindError, ParameterError
-from onkel.estimators.tagging.input import are_matrices, is_matrix
+from onkel.errors import InputError, ParameterError
+from onkel.learners.tagging.learner import TagLearner
 from onkel.learners.tagging.log import Voters, draw_voters
 from onkel.learners.tagging.structured import StructuredLearner
 from onkel.models.tagging.token_scorer import TokenScorer
@@ -27,22 +25,15 @@ from onkel.states.state import State, from_state
 from onkel.text.corpus import Corpus
 from onkel.text.sentences import Sentences
 from onkel.text.string_features import (
-    StringFeatures,
     VectorFeatures,
     checked_sequences,
-    refuse_corpus,
     sentence_starts,
     token_matrix,
 )
 from onkel.text.template_features import TemplateFeatures
-from onkel.text.templates import Templates
 from onkel.text.token_features import FeatureIndex, TokenFeatures
 
-if TYPE_CHECKING:
-    from onkel.estimators.tagging.sequence_perceptron import SequencePerceptron
-    from onkel.learners.tagging.learner import TagLearner
-
-__all__ = ["Form", "LinearForm", "form_of", "voters_of"]
+__all__ = ["Form", "LinearForm", "voters_of"]
 
 Ints = NDArray[np.int64]
 MOST_BYTES = 2**30  # of hashed tables of pairs of tags
@@ -81,50 +72,6 @@ class Form(Protocol):
 
     def state(self) -> State:
         """What is known about the form of the sentences."""
-
-
-def form_of(estimator: SequencePerceptron, X: Any) -> Form:
-    """The form of the first sentences of an estimator."""
-    given = [name for name in ("templates", "features", "kernel") if getattr(estimator, name) is not None]
-    if len(given) > 1:
-        raise InputError(f"{estimator._name}: give one of templates, features and kernel; got {' and '.join(given)}.")
-    order, margin = int(estimator.order), float(estimator.margin)
-    log = estimator.hypothesis == "voted"
-    if estimator.kernel is not None or estimator.features is not None:
-        from onkel.estimators.tagging.kernel_form import KernelForm, MarkovForm
-
-        if estimator.n_bits is not None:
-            raise InputError(f"{estimator._name}: {given[0]} needs n_bits=None.")
-        if estimator.kernel is not None:
-            return KernelForm(estimator.kernel, order=order, margin=margin, log=log)
-        return MarkovForm(estimator.features, order=order, margin=margin, log=log)
-    if estimator.templates is not None:
-        templates = templates_of(estimator.templates, estimator._name)
-        index: FeatureIndex = TemplateFeatures(templates, estimator.n_bits)
-        exact = True
-    elif is_matrix(X) or are_matrices(X):
-        first = X if is_matrix(X) else X[0]
-        if estimator.n_bits is not None:
-            raise InputError(f"{estimator._name}: n_bits is for features that have names, not for matrices.")
-        index, exact = VectorFeatures(int(first.shape[1])), False
-    else:
-        index, exact = StringFeatures(estimator.n_bits), not _has_dicts(X)
-    return LinearForm(index, order=order, margin=margin, exact=exact and margin.is_integer(), log=log)
-
-
-def templates_of(given: Any, who: str) -> Templates:
-    """Templates, from a ready set's name or a text."""
-    if isinstance(given, Templates):
-        return given
-    if not isinstance(given, str):
-        raise KindError(f"{who}: templates must be a name such as 'chunking', a text, or Templates; got {given!r}.")
-    return Templates.parse(given) if "%" in given or "\n" in given else Templates.ready(given)
-
-
-def _has_dicts(X: Any) -> bool:
-    refuse_corpus(X)
-    kinds = set(map(type, itertools.chain.from_iterable(checked_sequences(X))))
-    return any(issubclass(kind, Mapping) for kind in kinds)
 
 
 def voters_of(learner: TagLearner, n_voters: int | None, seed: int) -> Voters:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,25 +13,30 @@ from sklearn.utils.validation import check_is_fitted
 from onkel._core import Lock
 from onkel._core.transaction import assign, restore
 from onkel.bounds.sentences import certify_tagging_fit
+from onkel.bounds.theorems import Certificate
 from onkel.checks import check_integer, check_number, check_one_of
 from onkel.errors import InputError
-from onkel.estimators.base.estimator import Estimator, undo_on_error
+from onkel.estimators.base.estimator import Estimator
 from onkel.estimators.base.parameters import HYPOTHESES, BuiltWith
-from onkel.estimators.base.progress import progress_bar
-from onkel.estimators.online.fitted import Certified
-from onkel.estimators.tagging import state as sequence_state
-from onkel.estimators.tagging.form import Form, form_of
+from onkel.estimators.online import state as states
+from onkel.estimators.online.batch import Given
+from onkel.estimators.online.certificate import Certified
+from onkel.estimators.online.fitted import reading
+from onkel.estimators.online.fitting import Outcome, StreamedEpochs, Work, fit_in_epochs, learn_chunk
+from onkel.estimators.tagging.choose import form_of
+from onkel.estimators.tagging.form import Form
 from onkel.estimators.tagging.input import Tags, read_sequences, read_tags
+from onkel.estimators.tagging.running import Cached, RunningTagger, SentenceBatch
+from onkel.estimators.tagging.state import learned, read_running
 from onkel.kernels import Kernel
-from onkel.learners.epochs import run_epochs
-from onkel.learners.tagging.learner import SentenceEpochs, TagLearner, learn_sentences
-from onkel.learners.tagging.structured import StructuredLearner
 from onkel.models.tagging.constraints import SCHEMES, allowed_mask, best_allowed, check_scheme
 from onkel.models.tagging.tagger import Explanation, FeatureWeight, Labelling, Tagger
 from onkel.states.state import State
 from onkel.text.sentences import Sentences
 
 __all__ = ["SequencePerceptron"]
+
+STEP = 512  # sentences between two reports of the progress
 
 
 class SequencePerceptron(Estimator):
@@ -142,15 +145,13 @@ class SequencePerceptron(Estimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _form: Form
-    _learner: TagLearner
-    _labels: tuple[str, ...]
-    _fixed: bool  # whether other tags than these are an error
+    _running: RunningTagger
     _lock: Lock
     _built_with: BuiltWith
     _certified: Certified | None
     _draw: int
-    _cache: tuple[object, int, object, Tagger] | None
+    n_iter_: int
+    converged_: bool
 
     # ---------------------------------------------------------------- parameters
 
@@ -186,63 +187,45 @@ class SequencePerceptron(Estimator):
         tags : a list of tags for each sentence.
         lengths : the number of tokens of each sentence, if `sequences` is one matrix; else None (default).
         """
-        with self._undo_if_refused():
-            self._check_params()
-            go_on = bool(self.warm_start) and hasattr(self, "_learner")
-            if go_on:
-                self._built_with.refuse_changed(self)
-                known = self._labels if self._fixed else None
-                sentences, given = self._read(self._form, sequences, tags, lengths, known, besides=self._labels)
-                self._add_labels(given)
-            else:
-                form = form_of(self, sequences)
-                sentences, given = self._read(form, sequences, tags, lengths, besides=())
-                sentences = form.first_fit(sentences, int(self.min_count))
-                self._begin(form, tuple(sorted(given.values)), fixed=True)
-            random = check_random_state(self.random_state)
-            outcome = self._run(sentences, given.numbered(self._labels), random)
-        if outcome is not None:
-            raise outcome
+        fit_in_epochs(self, Given(sequences, tags, lengths=lengths))
         return self
 
-    def _run(
-        self, sentences: Sentences, y: NDArray[np.int32], random: np.random.RandomState
-    ) -> KeyboardInterrupt | None:
-        """Runs the epochs of a fit; returns the Ctrl-C that ended them, if one did."""
-        with self._lock:
-            self._form.prepare(self._learner, self._labels)
-        run, n = SentenceEpochs(self._learner, sentences, y, self._lock), len(sentences.starts) - 1
-        with progress_bar(self._name, self.max_iter * n, self.verbose) as progress:
-            epochs, converged, interrupted = run_epochs(
-                run,
-                n,
-                random,
-                max_iter=self.max_iter,
-                shuffle=bool(self.shuffle),
-                report=lambda done: progress(done, f"{run.n_updates} updates"),
-            )
-        with self._lock:
-            assign(self, n_iter_=epochs, converged_=converged, _draw=int(random.randint(2**31 - 1)))
-            if converged and self._certified is None and self._learner.n_seen == epochs * n:
-                certificate = certify_tagging_fit(self._learner, sentences, y, epochs)
-                assign(self, _certified=Certified(self._learner.n_seen, certificate))
-        return interrupted
+    def _begin_fit(self, given: Given) -> Work:
+        """Reads sentences, and makes a learner, or goes on with the one that there is."""
+        new: dict[str, Any] | None = None
+        if self.warm_start and "_running" in self.__dict__:
+            batch, running = self._more(given, balanced=True, besides=self._running.labels), self._running
+            running.add_labels(batch.tags)
+        else:
+            form = form_of(self, given.X, self._name)
+            sentences, tags = self._read(form, given, besides=())
+            sentences = form.first_fit(sentences, int(self.min_count))
+            running, new = self._begin(form, tuple(sorted(tags.values)), fixed=True, n_iter_=0, _draw=0), {}
+            batch = SentenceBatch.of(sentences, tags)
+        return Work(running, batch, StreamedEpochs(running, batch, STEP), None, new)
 
-    def _begin(self, form: Form, labels: tuple[str, ...], *, fixed: bool) -> None:
-        """Makes the learner of a new fit or stream."""
-        learner = form.new_learner(max(1, len(labels)))
-        new: dict[str, Any] = {"_form": form, "_learner": learner, "_labels": labels, "_fixed": fixed, "_cache": None}
-        new |= {"_built_with": BuiltWith.of(self), "_certified": None, "n_iter_": 0, "converged_": False, "_draw": 0}
-        new["_lock"] = self.__dict__.setdefault("_lock", Lock())
+    def _end_fit(self, work: Work, outcome: Outcome, random: np.random.RandomState) -> None:
+        learner, batch, epochs = work.running.learner, work.batch, outcome.epochs
         with self._lock:
-            restore(self, self._unfitted() | new)
+            assign(self, n_iter_=epochs, converged_=outcome.converged, _draw=int(random.randint(2**31 - 1)))
+            if outcome.converged and self._certified is None and learner.n_seen == epochs * batch.n:
+                y = batch.numbered(work.running.labels)
+                found = certify_tagging_fit(learner, batch.sentences, y, epochs)
+                assign(self, _certified=Certified(learner.n_seen, found))
+
+    def _begin(self, form: Form, labels: tuple[str, ...], *, fixed: bool, **figures: Any) -> RunningTagger:
+        """Makes the learner of a new fit or stream."""
+        new: dict[str, Any] = {"_lock": self.__dict__.setdefault("_lock", Lock())}
+        running = RunningTagger(form.new_learner(max(1, len(labels))), labels, form, new["_lock"], fixed=fixed)
+        new |= {"_running": running, "_built_with": BuiltWith.of(self), "_certified": None, "converged_": False}
+        with self._lock:
+            restore(self, self._unfitted() | new | figures)
+        return running
 
     def _read(
         self,
         form: Form,
-        sequences: Any,
-        tags: Any,
-        lengths: Any,
+        given: Given,
         known: tuple[str, ...] | None = None,
         besides: tuple[str, ...] | None = None,
     ) -> tuple[Sentences, Tags]:
@@ -250,13 +233,23 @@ class SequencePerceptron(Estimator):
 
         With those `besides`, the tags must fit the scheme; None: other tags may still come.
         """
-        X = read_sequences(sequences, lengths, self._name)
-        given = read_tags(tags, form.starts(X), self._name)
-        self._refuse_unknown(given, known)
+        X = read_sequences(given.X, given.lengths, self._name)
+        tags = read_tags(given.y, form.starts(X), self._name)
+        if known is not None and not set(tags.values) <= set(known):
+            unknown = sorted(set(tags.values) - set(known))
+            raise InputError(f"{self._name}: the tags must be among {list(known)}; got {unknown[0]!r}.")
         if besides is not None:
-            check_scheme(sorted({*besides, *given.values}), self.scheme)
+            check_scheme(sorted({*besides, *tags.values}), self.scheme)
         with self.__dict__.setdefault("_lock", Lock()):  # others may look features up
-            return form.add(X), given
+            return form.add(X), tags
+
+    def _more(self, given: Given, *, balanced: bool, besides: tuple[str, ...] | None = None) -> SentenceBatch:
+        """The sentences of a tagger that has learned before."""
+        self._built_with.refuse_changed(self)
+        running = self._running
+        if given.classes is not None and set(map(str, given.classes)) != set(running.labels):
+            raise InputError(f"{self._name}: classes must be those of the first call, {list(running.labels)}.")
+        return SentenceBatch.of(*self._read(running.form, given, running.known, besides))
 
     def partial_fit(self, sequences: Any, tags: Any, classes: Any = None, lengths: Any = None) -> Self:
         """Learns from further sentences, each once, in their order.
@@ -267,100 +260,41 @@ class SequencePerceptron(Estimator):
         classes : all tags that will ever come; in the first call, later calls may repeat it. None (default): tags may
             turn up late; a tag is predicted only after its first sentence was learned from.
         """
-        self._check_params()
-        with self._undo_if_refused():
-            if not hasattr(self, "_learner"):
-                form = form_of(self, sequences)
-                labels = () if classes is None else tuple(sorted(set(map(str, classes))))
-                known = None if classes is None else labels
-                sentences, given = self._read(form, sequences, tags, lengths, known)
-                self._begin(form, labels, fixed=classes is not None)
-                assign(self, n_iter_=1, _draw=int(check_random_state(self.random_state).randint(2**31 - 1)))
-            else:
-                self._built_with.refuse_changed(self)
-                if classes is not None and set(map(str, classes)) != set(self._labels):
-                    raise InputError(f"{self._name}: classes must be those of the first call, {list(self._labels)}.")
-                known = self._labels if self._fixed else None
-                sentences, given = self._read(self._form, sequences, tags, lengths, known)
-            self._learn_in_order(sentences, given)
+        learn_chunk(self, Given(sequences, tags, classes=classes, lengths=lengths))
         return self
 
-    @contextlib.contextmanager
-    def _undo_if_refused(self) -> Iterator[None]:
-        """Undoes a call that raises an error; a Ctrl-C leaves what has been learned by then.
-
-        Input is checked before anything is learned. Only a kernel or a function of the user's can refuse a sentence
-        later, so that only their learners, which are small, are copied.
-        """
-        learner = self.__dict__.get("_learner")
-        before = None if learner is None or isinstance(learner, StructuredLearner) else learner.copy()
-        try:
-            with undo_on_error(self, only=Exception):
-                yield
-        except Exception:
-            if before is not None:
-                assign(self, _learner=before)
-            raise
+    def _begin_stream(self, given: Given) -> SentenceBatch:
+        """Makes the learner of a new stream, and returns its first sentences."""
+        form = form_of(self, given.X, self._name)
+        labels = () if given.classes is None else tuple(sorted(set(map(str, given.classes))))
+        batch = SentenceBatch.of(*self._read(form, given, None if given.classes is None else labels))
+        draw = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._begin(form, labels, fixed=given.classes is not None, n_iter_=1, _draw=draw)
+        return batch
 
     def learn_one(self, sequence: Any, tags: Any) -> Self:
         """Learns from one sentence."""
         return self.partial_fit([sequence], [tags])
-
-    def _learn_in_order(self, sentences: Sentences, given: Tags) -> None:
-        """Learns from sentences; one that brings tags of which there were none yet is learned with them."""
-        first, n = 0, len(sentences.starts) - 1
-        while first < n:
-            y = given.numbered(self._labels)
-            unknown = np.flatnonzero(y[sentences.starts[first] :] < 0)
-            stop = n
-            if len(unknown):
-                token = int(sentences.starts[first] + unknown[0])
-                stop = int(np.searchsorted(sentences.starts, token, side="right")) - 1
-            if stop == first:  # this sentence brings a tag
-                part = slice(int(sentences.starts[first]), int(sentences.starts[first + 1]))
-                self._add_labels(Tags(given.values, given.codes[part], given.starts))
-                continue
-            with self._lock:
-                self._form.prepare(self._learner, self._labels)
-            y[y < 0] = 0  # of sentences that are not learned from yet
-            learn_sentences(self._learner, sentences, y, np.arange(first, stop), self._lock)
-            first = stop
-
-    def _add_labels(self, given: Tags) -> None:
-        """Adds the tags of some tokens that are new, in the order in which they come."""
-        present = dict.fromkeys(given.codes.tolist())
-        new = [given.values[code] for code in present if given.values[code] not in self._labels]
-        if not new:
-            return
-        labels = (*self._labels, *new)
-        learner = self._learner.with_labels(len(labels)) if self._labels else self._form.new_learner(len(labels))
-        with self._lock:
-            assign(self, _labels=labels, _learner=learner)
-
-    def _refuse_unknown(self, given: Tags, known: tuple[str, ...] | None) -> None:
-        if known is not None and not set(given.values) <= set(known):
-            unknown = sorted(set(given.values) - set(known))
-            raise InputError(f"{self._name}: the tags must be among {list(known)}; got {unknown[0]!r}.")
 
     # ---------------------------------------------------------------- predicting
 
     @property
     def model_(self) -> Tagger:
         """What has been learned, as a frozen model that predicts by itself and stays as it is when learning goes on."""
-        check_is_fitted(self, "_learner")
+        check_is_fitted(self, "_running")
         with self._lock:
-            if not self._labels:
+            running = self._running
+            if not running.labels:
                 raise NotFittedError(
                     f"{self._name} has not learned from any sentence yet. Call fit or partial_fit first."
                 )
-            key = (self._learner, self._learner.n_seen, (self.hypothesis, self.n_voters, self.scheme))
-            cache = self._cache
-            if cache is None or cache[0] is not key[0] or cache[1:3] != key[1:]:
+            learner, cache = running.learner, running.cache
+            made_from = (learner.n_seen, self.hypothesis, self.n_voters, self.scheme)
+            if cache is None or cache.learner is not learner or cache.made_from != made_from:
                 self._check_params()
-                scorer = self._form.scorer(self._learner, self.hypothesis, self.n_voters, self._draw)
-                cache = (*key, Tagger(scorer, self._labels, self.scheme))
-                self._cache = cache
-            return cache[3]
+                scorer = running.form.scorer(learner, self.hypothesis, self.n_voters, self._draw)
+                cache = running.cache = Cached(learner, made_from, Tagger(scorer, running.labels, self.scheme))
+            return cache.tagger
 
     def predict(self, sequences: Any, allowed: Any = None, lengths: Any = None) -> list[list[str]]:
         """The tags of each sentence.
@@ -375,13 +309,13 @@ class SequencePerceptron(Estimator):
 
     def predict_one(self, sequence: Any, allowed: Any = None) -> list[str] | None:
         """The tags of one sentence; None before any learning."""
-        if not self.__dict__.get("_labels"):
+        if "_running" not in self.__dict__ or not self._running.labels:
             return None
         self._check_params()  # they may have been set since
         if self.hypothesis == "voted":
             return self.predict([sequence], None if allowed is None else [allowed])[0]
         with self._lock:
-            form, learner, labels = self._form, self._learner, self._labels
+            form, learner, labels = self._running.form, self._running.learner, self._running.labels
             sentences = form.find(read_sequences([sequence], None, self._name))
             lattice = learner.lattice(sentences, averaged=self.hypothesis == "averaged")
         mask = None if allowed is None else allowed_mask([allowed], labels, sentences.starts, self._name)
@@ -417,26 +351,70 @@ class SequencePerceptron(Estimator):
 
     # ---------------------------------------------------------------- what was learned
 
-    classes_, n_features_ = property(sequence_state.classes), property(sequence_state.n_features)
-    n_rounds_, n_updates_ = property(sequence_state.n_rounds), property(sequence_state.n_updates)
-    n_mistakes_, certificate_ = property(sequence_state.n_mistakes), property(sequence_state.certificate)
-    transition_features_ = property(sequence_state.transition_features)
+    @property
+    @reading
+    def classes_(self) -> NDArray:
+        """The tags."""
+        return np.array(self._running.labels, dtype=object)
+
+    @property
+    @reading
+    def n_rounds_(self) -> int:
+        """The number of sentences presented; a sentence counts once in each epoch."""
+        return self._running.learner.n_seen
+
+    @property
+    @reading
+    def n_updates_(self) -> int:
+        """The number of sentences that changed v."""
+        return self._running.learner.n_updates
+
+    @property
+    def n_mistakes_(self) -> int:
+        """The number of sentences that were tagged wrongly while learning; without a margin only."""
+        if self.margin:
+            raise AttributeError("with a margin, sentences that were tagged rightly change v as well; see n_updates_")
+        return self.n_updates_
+
+    @property
+    @reading
+    def n_features_(self) -> int:
+        """The number of features that are known."""
+        return self._running.n_features
+
+    @property
+    def transition_features_(self) -> dict[tuple[str | None, ...], float]:
+        """What a tag adds to the score after another, {(tag before, tag): weight}; None is before the first token."""
+        return self.model_.transition_features
+
+    @property
+    @reading
+    def certificate_(self) -> Certificate:
+        """The updates of the last `fit`, and the theorem's bound on them."""
+        found = self._certified
+        if found is None or found.about != self._running.learner.n_seen:
+            raise AttributeError(
+                "certificate_ is there after a fit whose last epoch made no update: only then is there a vector that "
+                "separates the sentences. Try a larger max_iter."
+            )
+        return found.certificate
 
     # ---------------------------------------------------------------- state
 
-    state = sequence_state.state
+    snapshot, resume = states.snapshot, states.resume
+
+    def state(self) -> State:
+        """Everything the estimator is: its parameters and, if it has learned, all that it knows."""
+        return states.state_of(self, ("n_iter_", "converged_", "_draw"), learned)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The estimator of a state; it goes on exactly as the one that gave it."""
-        return sequence_state.from_state(cls, state)
-
-    snapshot, resume = sequence_state.snapshot, sequence_state.resume
+        return states.from_state(cls, state, read_running)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle or a copy holds: the learner at one moment, also if another thread is learning."""
-        if "_learner" not in self.__dict__:
+        """What a pickle or a copy holds: the running learner at one moment, also if another thread is learning."""
+        if "_running" not in self.__dict__:
             return dict(super().__getstate__())
         with self._lock:
-            form, learner = self._form.restricted(self._learner)
-            return {**super().__getstate__(), "_learner": learner, "_form": form, "_cache": None}
+            return {**super().__getstate__(), "_running": self._running.copy()}

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel._core.transaction import Transaction
+from onkel.errors import ValuesError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, GramRows, Rows
 from onkel.kernels.tiles import fill
@@ -35,7 +36,7 @@ from onkel.kernels.vectors import GrowingRows, VectorRows
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import state as budgeted_state
 from onkel.learners.budgeted.python_pass import SMALL_SCALE, python_pass
-from onkel.learners.learner import ONE, Floats, Ints, fill_chunk
+from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.policies import RECORD, Memory, Policy, RecordField
 from onkel.learners.rules import Regularised, Rule
@@ -58,7 +59,7 @@ class One(NamedTuple):
     native: _native.BudgetOne32
 
 
-class BudgetedLearner:
+class BudgetedLearner(LearnerBase):
     """f(x) = scale · Σⱼ coefⱼ k(sⱼ, x) + b for each output, learned by a rule; the policy limits the support.
 
     The arrays have room for `coef.shape[1]` slots, at most the budget; they grow as it fills. `record` holds the
@@ -141,6 +142,21 @@ class BudgetedLearner:
     @property
     def n_outputs(self) -> int:
         return len(self.coef)
+
+    @property
+    def stops_when_separated(self) -> bool:
+        return self.rule.step in (rules.perceptron.step, rules.pa.step)
+
+    def check_rows(self, rows: Rows, who: str) -> None:
+        """Refuses rows with k(x, x) > 1 if the policy needs at most 1."""
+        if not self.policy.needs_unit_length or self.kernel.within_one:
+            return
+        largest = float(self.kernel.diagonal(rows).max())
+        if largest > 1 + 1e-6:
+            raise ValuesError(
+                f"{who} needs a kernel with k(x, x) <= 1; got {largest:.6g}. "
+                "Use kernel.normalized(), such as Polynomial(degree=3).normalized(), or RBF."
+            )
 
     def __len__(self) -> int:
         return self.size + len(self.grown)

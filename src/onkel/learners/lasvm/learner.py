@@ -31,7 +31,7 @@ from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.lasvm.solution import COUNTS, LasvmSolution, kept_of_state
-from onkel.learners.learner import NO_LOCK, ONE, Floats, Ints
+from onkel.learners.learner import NO_LOCK, ONE, Floats, Ints, LearnerBase
 from onkel.learners.ledger import Window
 from onkel.learners.storage.kernel_rows import KernelRowCache
 from onkel.learners.storage.slots import KeptRows
@@ -77,7 +77,7 @@ class _Savepoint(NamedTuple):
     ledger: Window
 
 
-class LasvmLearner:
+class LasvmLearner(LearnerBase):
     """Each output minimises ½ αᵀKα − yᵀα over the examples that it keeps; f(x) = Σ α_s k(s, x) + b.
 
     α is signed: 0 ≤ y_s α_s ≤ C_s, and Σα = 0. `n_updates` counts the steps of PROCESS.
@@ -104,6 +104,12 @@ class LasvmLearner:
         self.n_commits = 0  # changes of the solution, by examples, by `finish` or by `rollback`
 
     # ---------------------------------------------------------------- what was learned
+
+    stops_when_separated = False
+
+    @property
+    def version(self) -> int:
+        return self.n_commits
 
     @property
     def n_outputs(self) -> int:

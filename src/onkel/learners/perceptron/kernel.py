@@ -20,7 +20,7 @@ from onkel._core.transaction import Transaction, assign
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.learners.learner import Floats, Ints
+from onkel.learners.learner import Floats, Ints, LearnerBase
 from onkel.learners.ledger import Ledger
 from onkel.learners.rules import is_mistake
 from onkel.learners.storage.slots import features_in_use
@@ -121,7 +121,7 @@ class Savepoint(NamedTuple):
     entries: dict[str, Any]  # of the ledger
 
 
-class KernelPerceptronLearner:
+class KernelPerceptronLearner(LearnerBase):
     """The kernel perceptron on a stream; it can be asked for scores and learn more at any time.
 
     Parameters
@@ -145,6 +145,10 @@ class KernelPerceptronLearner:
 
     @property
     def n_updates(self) -> int:
+        return len(self.ledger)
+
+    @property
+    def version(self) -> int:
         return len(self.ledger)
 
     # ---------------------------------------------------------------- what was learned

@@ -5,13 +5,14 @@ It makes the same mistakes as the kernel perceptron with the linear kernel, upda
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel._core.transaction import Transaction
+from onkel.errors import ParameterError
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.counts import CHUNK_ROWS, CHUNK_VALUES, CountedLearner, core_rows
@@ -81,9 +82,14 @@ class LinearPerceptronLearner(CountedLearner):
         V = self.V if V is None else V
         return np.asarray(rows.matrix @ V[:, :-1].T) + V[:, -1]
 
-    def scorer(self, hypothesis: Literal["last", "averaged"] = "last") -> LinearModel:
-        """The hypothesis as a frozen model."""
-        V = self.averaged() if hypothesis == "averaged" else self.V
+    def scorer(self, which: str = "last", draw: float = 0.0) -> LinearModel:
+        """The hypothesis "last" or "averaged", as a frozen model."""
+        if which not in ("last", "averaged"):
+            raise ParameterError(
+                "hypothesis must be averaged or last, since the guesses of the run were not kept; got "
+                f"{which!r}. Fit anew with hypothesis={which!r}."
+            )
+        V = self.averaged() if which == "averaged" else self.V
         return LinearModel(V[:, :-1].copy(), V[:, -1].copy())
 
     # ---------------------------------------------------------------- changes

@@ -216,6 +216,10 @@ class KernelRankingLearner(KernelPerceptronLearner):
         """‖v‖² in feature space."""
         return float(self.sq_norms[0])
 
+    @property
+    def version(self) -> int:
+        return int(self.n_seen)
+
     def scorer(self, which: Hypothesis = "last", draw: float = 0.0) -> Expansion:
         """A hypothesis as a frozen model; "voted" gives an `ItemVote`, whose scores are those of the average."""
         if which != "voted":

@@ -43,7 +43,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, Rows
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import GrowingRows
-from onkel.learners.learner import ONE, Floats, Ints, fill_chunk
+from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.projectron.screening import LEDGER_FULL, UNDECIDED, Inverse, with_deferred
 from onkel.learners.projectron.state import read_state, write_state
@@ -101,7 +101,7 @@ class Savepoint(NamedTuple):
     rows: Rows | None
 
 
-class ProjectingLearner:
+class ProjectingLearner(LearnerBase):
     """The learner of the Projectron and, if `aggressive`, of Projectron++.
 
     `record` holds the numbers that examples change: n_seen, n_mistakes, n_updates, next_row_id, the number of support

@@ -45,7 +45,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
-from onkel.learners.learner import ONE, Floats, Ints, fill_chunk
+from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.recursive_ridge.least_squares import Covariance, Triangle, prior
 from onkel.learners.storage.slots import features_in_use
@@ -130,7 +130,7 @@ class _Savepoint(NamedTuple):
     entries: dict[str, Any]  # of the ledger
 
 
-class RecursiveRidgeLearner:
+class RecursiveRidgeLearner(LearnerBase):
     """f(x) = w·φ(x) by recursive least squares in the whitened features of a dictionary; the essay above says how.
 
     All kernel values are in float64, whatever the dtype of the rows, because T⁻¹ multiplies their rounding errors. A
@@ -151,6 +151,7 @@ class RecursiveRidgeLearner:
 
     KIND: ClassVar[str] = "learner/recursive-ridge"
     VERSION: ClassVar[int] = 1
+    stops_when_separated = False
 
     def __init__(
         self,

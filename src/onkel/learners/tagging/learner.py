@@ -1,4 +1,4 @@
-"""The contract of learners that label sentences, and their epochs.
+"""The contract of learners that label sentences.
 
 A learner takes sentences in one form (`onkel.text.sentences`), that of the reader that made it. It knows labels by
 number only.
@@ -6,19 +6,16 @@ number only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.learners.learner import NO_LOCK
 from onkel.models.tagging.viterbi import Lattice
 from onkel.states.state import State
 from onkel.text.sentences import Sentences
 
-__all__ = ["SentenceEpochs", "TagLearner", "learn_sentences"]
+__all__ = ["TagLearner"]
 
 Ints = NDArray[np.int64]
 
@@ -71,41 +68,3 @@ class TagLearner(Protocol):
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
-
-
-def learn_sentences(
-    learner: TagLearner,
-    sentences: Sentences,
-    y: NDArray[np.int32],
-    order: Ints,
-    lock: AbstractContextManager[None] = NO_LOCK,
-    progress: Callable[[int], None] = lambda done: None,
-) -> None:
-    """Learns from sentences part by part; the lock is taken for each part, so that others can read in between."""
-    step = learner.part_size(sentences)
-    for first in range(0, len(order), step):
-        part = np.ascontiguousarray(order[first : first + step])
-        with lock:
-            learner.learn(sentences, y, part)
-        progress(first + len(part))
-
-
-class SentenceEpochs:
-    """Epochs over sentences, for `onkel.learners.epochs.run_epochs`."""
-
-    def __init__(
-        self, learner: TagLearner, sentences: Sentences, y: NDArray[np.int32], lock: AbstractContextManager[None]
-    ) -> None:
-        self._learner, self._sentences, self._y, self._lock = learner, sentences, y, lock
-
-    @property
-    def n_updates(self) -> int:
-        """The updates so far."""
-        return self._learner.n_updates
-
-    def run(self, order: Ints | None, progress: Callable[[int], None]) -> int:
-        """Runs one epoch, and returns the number of its updates."""
-        before = self.n_updates
-        every = np.arange(len(self._sentences.starts) - 1) if order is None else order
-        learn_sentences(self._learner, self._sentences, self._y, every, self._lock, progress)
-        return self.n_updates - before

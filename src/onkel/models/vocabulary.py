@@ -14,38 +14,22 @@ name at any moment, whatever interruption, reader or undoing comes between.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core.transaction import assign, restore
 from onkel.errors import InputError, KindError
 from onkel.kernels.vectors import FEW_FEATURES, VectorRows
-from onkel.learners.learner import Learner
 from onkel.models.columns import FEW, Columns, csr_of_dicts
 from onkel.states.state import Setting, State
 
-if TYPE_CHECKING:
-    from onkel.estimators.online.estimator import OnlineEstimator
-
-__all__ = [
-    "SHOWN",
-    "Vocabulary",
-    "become_sparse",
-    "checked_rows",
-    "end_learning",
-    "first_columns",
-    "is_sparse",
-    "learn_one_dict",
-    "rows_to_learn",
-]
+__all__ = ["WIDTH", "Vocabulary", "first_columns", "is_sparse"]
 
 WIDTH = 2 * FEW_FEATURES  # columns at first, so many that packed rows hold only the features that occur
 MOST_WIDTH = 1 << 26  # columns of a state with few names: more were free when it was made
 SPARSE_BELOW = 0.25  # dicts whose features are fewer than this fraction of all known ones become CSR rows
-SHOWN = ("n_features_in_", "feature_names_in_")  # attributes that follow from a vocabulary
 
 Example = Mapping[Any, Any]
 
@@ -89,11 +73,19 @@ class Vocabulary:
         used[free] = True
         return Vocabulary(self.places | dict(zip(new, free.tolist(), strict=True)), used, self.dtype)
 
-    def held_by(self, learner: Learner) -> Vocabulary:
-        """The vocabulary without the features that nothing learned depends on."""
+    @classmethod
+    def empty(cls, dtype: np.dtype) -> Vocabulary:
+        """The vocabulary without features, with room for some."""
+        return cls({}, np.zeros(WIDTH, dtype=bool), dtype)
+
+    def held(self, in_use: Callable[[int], NDArray[np.bool_]]) -> Vocabulary:
+        """The vocabulary with only those features that something learned depends on.
+
+        `in_use` says of so many columns which of them it depends on.
+        """
         if self.tidy:
             return self
-        used, places = self.used & learner.features_in_use(self.n_features), self.places
+        used, places = self.used & in_use(self.n_features), self.places
         if np.count_nonzero(used) < len(places):
             places = {name: place for name, place in places.items() if used[place]}
         return Vocabulary(places, used, self.dtype, tidy=True)
@@ -164,67 +156,4 @@ def first_columns(examples: Sequence[Example], dtype: np.dtype) -> Columns | Voc
     names = tuple(dict.fromkeys(name for x in examples for name in x))
     if not is_sparse(len(names), examples):
         return Columns(len(names), names, dtype, open=True)
-    return Vocabulary({}, np.zeros(WIDTH, dtype=bool), dtype).with_features(examples)
-
-
-# ---------------------------------------------------------------- learning; the caller has the lock of the estimator
-
-
-def become_sparse(estimator: OnlineEstimator) -> None:
-    """Gives an estimator whose dicts had few features so far, as dense rows, a vocabulary."""
-    columns, learner = estimator._columns, estimator._learner.copy()
-    empty = Vocabulary({}, np.zeros(WIDTH, dtype=bool), columns.dtype)
-    vocabulary = empty.with_features([dict.fromkeys(columns.names or ())])
-    learner.add_features(vocabulary.n_features, sparse=True)
-    before = {name: value for name, value in vars(estimator).items() if name not in SHOWN}
-    restore(estimator, before | {"_learner": learner, "_columns": vocabulary.held_by(learner)})
-
-
-def rows_to_learn(estimator: OnlineEstimator, examples: Sequence[Example]) -> VectorRows:
-    """Dicts as rows to learn from, every feature with a column."""
-    before = estimator._columns
-    assert isinstance(before, Vocabulary)
-    vocabulary = before.with_features(examples)
-    if vocabulary.n_features > before.n_features:
-        learner = estimator._learner.copy()
-        learner.add_features(vocabulary.n_features, sparse=True)
-        assign(estimator, _learner=learner, _columns=vocabulary)
-    else:
-        assign(estimator, _columns=vocabulary)
-    return vocabulary.rows(examples, estimator._name)
-
-
-def end_learning(estimator: OnlineEstimator, before: Vocabulary, rows: VectorRows | None = None) -> None:
-    """Forgets what nothing learned depends on, after rows have been learned from; `before` that, this was known."""
-    learner, vocabulary = estimator._learner, estimator._columns
-    assert isinstance(vocabulary, Vocabulary)
-    used = vocabulary.used & learner.features_in_use(vocabulary.n_features)
-    if np.array_equal(used, before.used):  # so it has the same features: new ones have columns that were free
-        assign(estimator, _columns=before)
-        return
-    assign(estimator, _columns=vocabulary.held_by(learner))
-    if rows is not None and learner.kernel is not None:
-        learner.scores(rows[-1:])  # packs what is kept now: the next example needs it
-
-
-def learn_one_dict(estimator: OnlineEstimator, x: Example, target: NDArray[np.float64]) -> None:
-    """Learns from one sparse dict of weight 1, whose class was seen before."""
-    before = estimator._columns
-    assert isinstance(before, Vocabulary)
-    try:
-        row = checked_rows(estimator, rows_to_learn(estimator, [x]))
-        learner = estimator._learner
-        learner.learn_one(row, target)
-    except Exception:
-        end_learning(estimator, before)
-        raise
-    end_learning(estimator, before, row)
-
-
-def checked_rows(estimator: OnlineEstimator, rows: VectorRows) -> VectorRows:
-    """The rows, if the estimator can learn from them."""
-    kernel = estimator._learner.kernel
-    if kernel is not None:
-        kernel.check_rows(rows, "X")
-        estimator._check_examples(kernel, rows)
-    return rows
+    return Vocabulary.empty(dtype).with_features(examples)
