@@ -37,12 +37,13 @@ NOT_COMPARED = {"n_iter_", "converged_", "certificate_", "model_", "kernel_"}
 def _traced(on_line: Callable[[FrameType], None]) -> Iterator[None]:
     """Calls `on_line` in front of every line of onkel's code that runs in the block, in this thread.
 
-    If it raises, Python ends the tracing, and the exception comes out of the line. The end of a `with` block is left
-    out: Python handles no signal between its last instruction and the call of `__exit__`.
+    If it raises, Python ends the tracing, and the exception comes out of the line. Two places are left out, at which
+    Python handles no signal and nothing can fail: between the last instruction of a `with` block and the call of
+    `__exit__`; and the word `try`, an instruction that does nothing and that no handler covers.
     """
 
     def local(frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line" and frame.f_lasti not in _ends_of_with(frame.f_code):
+        if event == "line" and frame.f_lasti not in _never_stopped(frame.f_code):
             on_line(frame)
         return local
 
@@ -58,10 +59,12 @@ def _traced(on_line: Callable[[FrameType], None]) -> Iterator[None]:
 
 
 @functools.cache
-def _ends_of_with(code: CodeType) -> set[int]:
-    """The offsets at which `__exit__(None, None, None)` begins: the only calls whose arguments are three None."""
+def _never_stopped(code: CodeType) -> set[int]:
+    """The offsets of `try`, and those at which `__exit__(None, None, None)` begins: no other call has three None."""
     found, loaded = set(), []
     for instruction in dis.get_instructions(code):
+        if instruction.opname == "NOP":
+            found.add(instruction.offset)
         if instruction.opname == "LOAD_CONST" and instruction.argval is None:
             loaded.append(instruction.offset)
         elif instruction.opname not in ("PRECALL", "CACHE"):

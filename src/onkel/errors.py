@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import reprlib
 import sys
 import warnings
 from collections.abc import Iterator
@@ -84,6 +85,20 @@ class FileFormatError(InputError):
 
 class KindError(OnkelError, TypeError):
     """The wrong kind of object or dtype; also a TypeError."""
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 60
+
+
+def shown(value: object) -> str:
+    """A value in a message: its repr, shortened, since what came may be huge, or have too many digits to print."""
+    if getattr(value, "shape", ()):
+        return f"an array of shape {value.shape}"  # type: ignore[attr-defined]
+    try:
+        return _REPR.repr(value)
+    except ValueError:
+        return f"a {type(value).__name__} that cannot be printed"
 
 
 _SIGNED = re.compile(r"\w+(\.\w+)*: ")

@@ -82,7 +82,7 @@ def test_examples_that_do_not_fit_together_are_refused():
 def test_batches_that_do_not_fit_are_refused():
     with refused(ShapeError, r"Stream\.of_chunks: y must give a label per row of X, shape \(4,\); got \(3,\)"):
         list(Stream.of_chunks([(X, Y[:3])]))
-    with refused(KindError, r"each batch must be a pair \(X, y\); got array"):
+    with refused(KindError, r"each batch must be a pair \(X, y\); got an array"):
         list(Stream.of_chunks([X]))
     with refused(ShapeError, "all batches must have the same columns"):
         list(Stream.of_chunks([(X, Y), (np.ones((4, 3)), Y)]).chunks(8))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from onkel.checks import check_integer
-from onkel.errors import InputError, KindError, ShapeError
+from onkel.errors import InputError, KindError, ShapeError, shown
 
 __all__ = ["Stream"]
 
@@ -263,7 +263,7 @@ def _iterable(source: Any, who: str, what: str) -> Iterable[Any]:
 def _pair(example: Any) -> Pair:
     """Checks that an example is a pair (x, y)."""
     if not isinstance(example, (tuple, list)) or len(example) != 2:
-        raise KindError(f"Stream.of: each example must be a pair (x, y); got {_shown(example)}.")
+        raise KindError(f"Stream.of: each example must be a pair (x, y); got {shown(example)}.")
     return example[0], example[1]
 
 
@@ -287,7 +287,7 @@ def _cut(blocks: Iterator[Any], stop: int | None) -> Iterator[Chunk]:
         if block is None:
             return
         if not isinstance(block, (tuple, list)) or len(block) != 2:
-            raise KindError(f"Stream.of_chunks: each batch must be a pair (X, y); got {_shown(block)}.")
+            raise KindError(f"Stream.of_chunks: each batch must be a pair (X, y); got {shown(block)}.")
         X, y = _rows(block[0], "Stream.of_chunks"), _labels(block[1], "Stream.of_chunks: y")
         n = _count(X)
         if y.shape != (n,):
@@ -414,9 +414,3 @@ def _labels(y: Any, who: str) -> NDArray[Any]:
         if labels.dtype.kind in "US" and not all(isinstance(label, (str, bytes)) for label in y):
             raise KindError(f"{who} must be of one kind, all numbers or all strings; got both.")
     return labels
-
-
-def _shown(thing: Any) -> str:
-    """The repr of an object, at most 60 characters, for error messages."""
-    shown = repr(thing)
-    return shown if len(shown) <= 60 else f"{shown[:57]}..."

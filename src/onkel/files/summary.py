@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import reprlib
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from onkel.errors import FileFormatError
+from onkel.errors import FileFormatError, shown
 from onkel.files import container
 
 __all__ = ["Summary", "inspect", "summary_of"]
@@ -82,13 +81,11 @@ def _parameters(estimator: Any) -> str:
     defaults = signature(type(estimator)).parameters
     params = estimator.get_params(deep=False)
     changed = {name: value for name, value in params.items() if repr(value) != repr(defaults[name].default)}
-    return ", ".join(f"{name}={_shown(value)}" for name, value in changed.items())
+    return ", ".join(f"{name}={_brief(value)}" for name, value in changed.items())
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"array of shape {value.shape}"
-    return type(value).__name__ if isinstance(value, np.random.RandomState) else reprlib.repr(value)
+def _brief(value: Any) -> str:
+    return type(value).__name__ if isinstance(value, np.random.RandomState) else shown(value)
 
 
 def _functions(value: Any) -> set[str]:

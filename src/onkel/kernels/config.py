@@ -21,13 +21,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import reprlib
 import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from onkel.errors import KindError, ParameterError
+from onkel.errors import KindError, ParameterError, shown
 from onkel.kernels.custom import function_name
 from onkel.kernels.kernel import Kernel
 
@@ -78,11 +77,11 @@ def register(name: str, fn: Function) -> Function:
     True
     """
     if not isinstance(name, str):
-        raise KindError(f"register: name must be a string; got {_shown(name)}. Write register('name', fn).")
+        raise KindError(f"register: name must be a string; got {shown(name)}. Write register('name', fn).")
     if not name:
         raise ParameterError("register: name must not be empty; got ''. Write register('name', fn).")
     if not callable(fn):
-        raise KindError(f"register: fn must be a function; got {_shown(fn)}. Write register('name', fn).")
+        raise KindError(f"register: fn must be a function; got {shown(fn)}. Write register('name', fn).")
     taken = _functions.setdefault(name, fn)  # one step, so that two threads cannot both take the name
     if _is_redefined(taken, fn):
         _functions[name] = fn
@@ -120,13 +119,13 @@ def _write_function(fn: Any, what: str) -> str:
 def _read_function(name: Any, what: str) -> Callable[..., Any]:
     if not isinstance(name, str):
         raise KindError(
-            f"{what} must be the name of a function, a string; got {_shown(name)}. "
+            f"{what} must be the name of a function, a string; got {shown(name)}. "
             "Names are given by onkel.kernels.register(name, fn)."
         )
     if name not in _functions:
         raise ParameterError(
-            f"{what} must be the name of a registered function; got {_shown(name)}, which is not registered. "
-            f"Call onkel.kernels.register({_shown(name)}, fn) first, with the function that the kernel had."
+            f"{what} must be the name of a registered function; got {shown(name)}, which is not registered. "
+            f"Call onkel.kernels.register({shown(name)}, fn) first, with the function that the kernel had."
         )
     return _functions[name]
 
@@ -196,25 +195,25 @@ def from_config(config: Mapping[str, Any]) -> Kernel:
 def _build(config: Any, depth: int) -> Kernel:
     if not isinstance(config, Mapping):
         raise KindError(
-            f'from_config: a kernel must be a dict such as {{"kernel": "RBF", "gamma": 0.5}}; got {_shown(config)}. '
+            f'from_config: a kernel must be a dict such as {{"kernel": "RBF", "gamma": 0.5}}; got {shown(config)}. '
             + ("Read the text by json.loads first." if isinstance(config, (str, bytes)) else ADVICE)
         )
     _check_depth(depth, "from_config")
     name = config.get("kernel")
     if not isinstance(name, str):
-        got = f"{_shown(name)} there" if "kernel" in config else f"the keys {_shown(list(config))}"
+        got = f"{shown(name)} there" if "kernel" in config else f"the keys {shown(list(config))}"
         raise KindError(f'from_config: a config must have the name of its kernel under "kernel"; got {got}. {ADVICE}')
     cls = kernel_classes().get(name)
     if cls is None:
         known = ", ".join(kernel_classes())
-        raise ParameterError(f"from_config: the kernel must be one of {known}; got {_shown(name)}. {ADVICE}")
+        raise ParameterError(f"from_config: the kernel must be one of {known}; got {shown(name)}. {ADVICE}")
     expected = ["kernel", *(e.key for e in entries(cls))]
     for key in expected:
         if key not in config:
             raise ParameterError(f"from_config: {name} needs {_listed(expected)}; {key!r} is missing. {ADVICE}")
     for key in config:
         if key not in expected:
-            raise ParameterError(f"from_config: {name} needs {_listed(expected)}; got {_shown(key)} as well. {ADVICE}")
+            raise ParameterError(f"from_config: {name} needs {_listed(expected)}; got {shown(key)} as well. {ADVICE}")
     return cls(**{e.name: _read(config[e.key], e.hint, f"{name}: {e.name}", depth) for e in entries(cls)})
 
 
@@ -233,14 +232,6 @@ def _check_length(items: Any, hint: Any, what: str) -> None:
 
 def _listed(keys: list[str]) -> str:
     return ", ".join(map(repr, keys))
-
-
-def _shown(value: object) -> str:
-    """A short repr: what came may be huge, or a number of too many digits to print."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:
-        return f"a {type(value).__name__} that cannot be printed"
 
 
 # ---------------------------------------------------------------- values
@@ -269,7 +260,7 @@ def _read(value: Any, hint: Any, what: str, depth: int) -> Any:
         return _read_function(value, what)
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, (list, tuple)):
-            raise KindError(f"{what} must be a list; got {_shown(value)}. {ADVICE}")
+            raise KindError(f"{what} must be a list; got {shown(value)}. {ADVICE}")
         _check_length(value, hint, what)
         return tuple(_read(item, typing.get_args(hint)[0], what, depth) for item in value)
     if float in _members(hint) and isinstance(value, str) and value in INFINITE:
@@ -283,14 +274,14 @@ def _check_scalar(value: Any, hint: Any, what: str) -> None:
     if typing.get_origin(hint) is Literal:
         words: tuple[str, ...] = typing.get_args(hint)
         if not (isinstance(value, str) and value in words):
-            raise KindError(f"{what} must be one of {', '.join(map(repr, words))}; got {_shown(value)}. {ADVICE}")
+            raise KindError(f"{what} must be one of {', '.join(map(repr, words))}; got {shown(value)}. {ADVICE}")
         return
     members = _members(hint)
     if not any(SCALARS[member][1](value) for member in members):
         wanted = " or ".join(SCALARS[member][0] for member in members)
-        raise KindError(f"{what} must be {wanted}; got {_shown(value)}. {ADVICE}")
+        raise KindError(f"{what} must be {wanted}; got {shown(value)}. {ADVICE}")
     if float in members and not _is_finite(value):
-        raise ParameterError(f'{what} must be a finite number, or "inf", as JSON has no infinity; got {_shown(value)}.')
+        raise ParameterError(f'{what} must be a finite number, or "inf", as JSON has no infinity; got {shown(value)}.')
 
 
 def _members(hint: Any) -> tuple[Any, ...]:

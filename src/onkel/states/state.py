@@ -21,7 +21,6 @@ import dataclasses
 import functools
 import importlib
 import math
-import reprlib
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -30,7 +29,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from onkel.checks import check_integer
-from onkel.errors import InputError, KindError
+from onkel.errors import InputError, KindError, shown
 from onkel.registry import FROM_CONFIG, KINDS
 
 __all__ = ["JSON", "Setting", "State", "from_json", "from_state", "read_only", "to_json"]
@@ -120,13 +119,13 @@ class State:
         """
         value = self._value(name)
         if type(value) is not of:
-            raise InputError(f"{self._name}: {name!r} must be of type {of.__name__}; got {_shown(value)}.")
+            raise InputError(f"{self._name}: {name!r} must be of type {of.__name__}; got {shown(value)}.")
         bounds = {">": above, ">=": at_least, "<=": at_most}
         wanted = " and ".join(f"{sign} {bound}" for sign, bound in bounds.items() if bound is not None)
         number: float = value if wanted else 0.0  # type: ignore[assignment]
         right = abs(number) < math.inf and (above is None or number > above)
         if not right or (at_least is not None and number < at_least) or (at_most is not None and number > at_most):
-            raise InputError(f"{self._name}: {name!r} must be finite and {wanted}; got {_shown(value)}.")
+            raise InputError(f"{self._name}: {name!r} must be finite and {wanted}; got {shown(value)}.")
         return value
 
     def count(self, name: str, at_least: int = 0, at_most: int = LARGEST_COUNT) -> int:
@@ -136,7 +135,7 @@ class State:
     def choice(self, name: str, allowed: Collection[str]) -> str:
         """The setting of this name, which must be one of the allowed strings."""
         value = self.setting(name, str)
-        self.check(value in allowed, f"{name!r} must be one of {', '.join(allowed)}; got {_shown(value)}")
+        self.check(value in allowed, f"{name!r} must be one of {', '.join(allowed)}; got {shown(value)}")
         return value
 
     def has(self, name: str) -> bool:
@@ -152,7 +151,7 @@ class State:
         """The setting of this name, which must be a kernel."""
         value = self._value(name)
         if not isinstance(value, Configured):
-            raise InputError(f"{self._name}: {name!r} must be a kernel; got {_shown(value)}. Read JSON by from_json.")
+            raise InputError(f"{self._name}: {name!r} must be a kernel; got {shown(value)}. Read JSON by from_json.")
         return value
 
     def array(
@@ -252,7 +251,7 @@ class State:
         inner = self._value(name)
         if not isinstance(inner, Mapping) or set(inner) != {"kind", "version", "settings"}:
             raise InputError(
-                f"{self._name}: {name!r} must be a part, with kind, version and settings; got {_shown(inner)}."
+                f"{self._name}: {name!r} must be a part, with kind, version and settings; got {shown(inner)}."
             )
         arrays = self._arrays_of_parts.get(name, {})
         return State(inner["kind"], inner["version"], inner["settings"], arrays)  # type: ignore[arg-type]
@@ -300,7 +299,7 @@ def from_state(state: State, room: str = "") -> Any:
     if state.kind not in KINDS or not state.kind.startswith(room):
         known = ", ".join(kind for kind in KINDS if kind.startswith(room))
         raise InputError(
-            f"from_state: the kind must be one of {known}; got {_shown(state.kind)}. "
+            f"from_state: the kind must be one of {known}; got {shown(state.kind)}. "
             "If a newer onkel has written it, update onkel to read it."
         )
     return _imported(KINDS[state.kind]).from_state(state)
@@ -378,14 +377,6 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
 
 def _listed(names: Mapping[str, object]) -> str:
     return ", ".join(map(repr, names)) or "none"
-
-
-def _shown(value: object) -> str:
-    """A short repr: what came may be huge, or a number of too many digits to print."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:
-        return f"a {type(value).__name__} that cannot be printed"
 
 
 # ---------------------------------------------------------------- JSON

@@ -14,7 +14,7 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.errors import InputError, KindError, ParameterError, ShapeError
+from onkel.errors import InputError, KindError, ParameterError, ShapeError, shown
 
 __all__ = ["Corpus", "TokenColumn"]
 
@@ -318,7 +318,7 @@ def _flat(sequences: Any, who: str) -> tuple[list[Any], Ints]:
     starts = [0]
     for i, sentence in enumerate(sequences):
         if isinstance(sentence, (str, bytes, dict)) or not hasattr(sentence, "__iter__"):
-            raise KindError(f"{who}: sequences[{i}] must be a list of tokens; got {_shown(sentence)}. Split it first.")
+            raise KindError(f"{who}: sequences[{i}] must be a list of tokens; got {shown(sentence)}. Split it first.")
         tokens.extend(sentence)
         if len(tokens) == starts[-1]:
             raise InputError(f"{who}: each sentence must have a token; sequences[{i}] is empty. Leave it out.")
@@ -344,7 +344,7 @@ def _rows(tokens: list[Any], starts: Ints, n_columns: int | None) -> list[Sequen
         sentence = int(np.searchsorted(starts, bad, side="right")) - 1
         raise KindError(
             f"Corpus.of: each token must be {wanted}; sequences[{sentence}][{bad - starts[sentence]}] is "
-            f"{_shown(tokens[bad])}."
+            f"{shown(tokens[bad])}."
         )
     if n_columns is not None and tokens and n_columns != width:
         raise ShapeError(f"Corpus.of: there are {n_columns} names of columns; got tokens of {width} column(s).")
@@ -368,11 +368,6 @@ def _interned(strings: Sequence[str], who: str) -> tuple[Codes, tuple[str, ...]]
     place = {value: code for code, value in enumerate(known)}
     codes = np.fromiter(map(place.__getitem__, strings), dtype=np.int32, count=len(strings))
     return codes, tuple(known)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 # ---------------------------------------------------------------- sentences of a corpus
@@ -403,7 +398,7 @@ def _selected(starts: Ints, index: Any, who: str) -> tuple[Any, Ints]:
     if array.ndim != 1 or array.dtype.kind not in "iub" or (array.dtype.kind == "b" and len(array) != n):
         raise KindError(
             f"{who}: an index must be a number, a slice, an array of sentence numbers or of {n} booleans, or the name "
-            f"of a column; got {_shown(index)}."
+            f"of a column; got {shown(index)}."
         )
     array = np.flatnonzero(array) if array.dtype.kind == "b" else array.astype(np.int64)
     if array.size and not -n <= int(array.min()) <= int(array.max()) < n:

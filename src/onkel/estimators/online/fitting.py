@@ -94,30 +94,24 @@ def fit_in_epochs(estimator: Any, given: Given) -> Any:
     with undo_if_refused(estimator):
         estimator._check_params()
         work: Work = estimator._begin_fit(given)
-        random = check_random_state(estimator.random_state)
-        outcome = _run_epochs(estimator, work, random)
-        estimator._end_fit(work, outcome, random)
-    if outcome.interrupted is not None:
-        raise outcome.interrupted
+        random, n, epochs = check_random_state(estimator.random_state), work.batch.n, 0
+        converged, interrupted = False, None
+        try:
+            with progress_bar(estimator._name, estimator.max_iter * n, estimator.verbose) as progress:
+                while epochs < estimator.max_iter and not converged:
+
+                    def visited(done: int, before: int = epochs * n) -> None:
+                        progress(before + done, f"{work.run.n_updates} {work.counted}")
+
+                    epochs += 1
+                    order = random.permutation(n) if estimator.shuffle else None
+                    converged = work.run.run(order, visited) == 0
+        except KeyboardInterrupt as stop:
+            converged, interrupted = False, stop
+        estimator._end_fit(work, Outcome(epochs, converged, interrupted), random)
+    if interrupted is not None:
+        raise interrupted
     return estimator
-
-
-def _run_epochs(estimator: Any, work: Work, random: np.random.RandomState) -> Outcome:
-    """The epochs of a fit, with its progress bar; a Ctrl-C ends them."""
-    n, epochs, converged = work.batch.n, 0, False
-    try:
-        with progress_bar(estimator._name, estimator.max_iter * n, estimator.verbose) as progress:
-            while epochs < estimator.max_iter and not converged:
-
-                def visited(done: int, before: int = epochs * n) -> None:
-                    progress(before + done, f"{work.run.n_updates} {work.counted}")
-
-                epochs += 1
-                order = random.permutation(n) if estimator.shuffle else None
-                converged = work.run.run(order, visited) == 0
-    except KeyboardInterrupt as stop:
-        return Outcome(epochs, False, stop)
-    return Outcome(epochs, converged, None)
 
 
 def learn_chunk(estimator: Any, given: Given) -> Any:

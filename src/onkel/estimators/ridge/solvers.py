@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from onkel.checks import check_integer, check_number, check_one_of
-from onkel.errors import GramError, ParameterError, ValuesError, signed, warn
+from onkel.errors import GramError, ParameterError, ValuesError, shown, signed, warn
 from onkel.estimators.base.progress import progress_bar
 from onkel.kernels import Kernel
 from onkel.kernels.centers import Centers
@@ -108,7 +108,7 @@ def check_solver(settings: Settings, who: str) -> None:
     if settings.solver in MATRICES and getattr(settings, given) is not None:
         raise ParameterError(
             f"{who}: {given} must be None with solver={settings.solver!r}, which is exact and has no centres; got "
-            f"{_shown(getattr(settings, given))}. Use solver='nystrom' or 'auto', or leave {given} out."
+            f"{shown(getattr(settings, given))}. Use solver='nystrom' or 'auto', or leave {given} out."
         )
     check_integer(settings.max_iter, "max_iter", who, at_least=1)
     check_number(settings.tol, "tol", who, above=0.0)
@@ -145,10 +145,6 @@ def refuse_too_large(n: int, solver: str, who: str) -> None:
             f"{who}: an exact solution ({solver!r}) of {n} rows needs {_size(needed)} for {_matrices(solver)} of "
             f"{n} × {n}; {_size(free)} are available. Use KernelRidge(solver='nystrom', n_centers=1000), or fewer rows."
         )
-
-
-def _shown(value: Any) -> str:
-    return repr(value) if np.ndim(value) == 0 else f"an array of shape {np.shape(value)}"
 
 
 def _matrices(solver: str) -> str:
