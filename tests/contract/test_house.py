@@ -51,9 +51,6 @@ LONG = {
     "cpp/bind/product.cpp": 349,
 }
 KNOW_THEIR_MAKER = {
-    "onkel.estimators.ridge.chunks",
-    "onkel.estimators.ridge.state",
-    "onkel.estimators.svm.state",
     "onkel.game.ranking_record",
     "onkel.learners.budgeted.state",
     "onkel.learners.projectron.state",

@@ -10,27 +10,24 @@ from sklearn.base import BaseEstimator
 from onkel._core.transaction import assign
 from onkel.estimators.base.input import attributes_of
 from onkel.estimators.state.checks import kernel_columns, part_of, refuse
-from onkel.estimators.state.parameters import params_settings, read_params
+from onkel.estimators.state.estimator import VERSION, Known, state_of
+from onkel.estimators.state.parameters import read_params
 from onkel.kernels import Kernel
 from onkel.models.columns import Columns
-from onkel.states.state import Setting, State
+from onkel.states.state import State
 
 __all__ = ["check_vectors", "from_map_state", "map_state", "read_kernel"]
 
-VERSION = 1
 Map = TypeVar("Map", bound=BaseEstimator)
 
 
 def map_state(estimator: Any, params: Mapping[str, Any], fitted: State | None) -> State:
     """The state of a map: the parameters `params` and, if it was fitted, its columns and the part `fitted`."""
-    name = type(estimator).__name__
-    settings: dict[str, Setting] = {"params": params_settings(params, name)}
-    state = State(f"estimator/{name}", VERSION, settings)
     if fitted is None:
-        return state
+        return state_of(estimator, None, params)
     names = getattr(estimator, "feature_names_in_", None)
     columns = Columns(getattr(estimator, "n_features_in_", None), None if names is None else tuple(names))
-    return state.with_part("columns", columns.state()).with_part("fitted", fitted)
+    return state_of(estimator, Known({}, {"columns": columns.state(), "fitted": fitted}), params)
 
 
 def from_map_state(cls: type[Map], state: State, fitted: str) -> tuple[Map, Columns, State | None]:

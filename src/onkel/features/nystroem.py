@@ -16,10 +16,10 @@ from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_one_of
 from onkel.errors import GramError, InputError, KindError, ValuesError, signed
 from onkel.estimators.base.estimator import set_params, undo_on_error
+from onkel.estimators.base.kernel_parameter import SCIKIT_LEARN, check_kernel, kernel_of, resolved_kernel
 from onkel.estimators.base.parameters import seed_of
 from onkel.estimators.state.checks import check_rows, refuse
 from onkel.features.map_state import from_map_state, map_state, read_kernel
-from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.features.reservoir import Reservoir
 from onkel.gram import check
 from onkel.kernels import Kernel, prepare
@@ -137,6 +137,8 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Bach and Jordan 2005, Predictive low-rank decomposition for kernel methods.
     """
 
+    KERNEL_DEFAULTS = SCIKIT_LEARN
+
     set_params = set_params
 
     def __init__(
@@ -197,8 +199,9 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Takes the first rows, which define the columns and the kernel."""
         size = check_integer(self.n_components, "n_components", "NystroemMap", at_least=1)
         check_one_of(self.center_choice, "center_choice", CENTER_CHOICES, "NystroemMap")
-        rows = self._rows(input_kernel(self), X, reset=True)
-        self.kernel_, self.n_samples_seen_ = map_kernel(self, rows), len(rows)
+        check_kernel(self)
+        rows = self._rows(kernel_of(self), X, reset=True)
+        (self.kernel_, _), self.n_samples_seen_ = resolved_kernel(self, rows), len(rows)
         self._sample, self._chosen = self._first_choice(self.kernel_, rows, size)
 
     def _first_choice(self, kernel: Kernel, rows: Rows, size: int) -> tuple[Reservoir | None, _Chosen]:
@@ -270,7 +273,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         state = map_state(self, params, self._fitted_state() if hasattr(self, "_chosen") else None)
         if self.centers is None:
             return state
-        kernel = input_kernel(self)
+        kernel = kernel_of(self)
         is_gram = kernel.takes == "gram"
         given = GramRows(None, np.asarray(self.centers, dtype=np.intp), None) if is_gram else None
         return state.with_part("centers", rows_state(given or prepare(kernel, self.centers, name="centers")))
@@ -309,7 +312,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            takes = input_kernel(self).takes
+            takes = kernel_of(self).takes
         except (InputError, KindError):  # `fit` refuses this kernel; here that would end a whole GridSearchCV
             takes = "vectors"
         tags.input_tags.pairwise = takes == "gram"

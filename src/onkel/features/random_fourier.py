@@ -32,9 +32,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer
 from onkel.errors import ParameterError, ValuesError
 from onkel.estimators.base.estimator import set_params, undo_on_error
+from onkel.estimators.base.kernel_parameter import SCIKIT_LEARN, check_kernel, resolved_kernel
 from onkel.estimators.state.checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state, read_kernel
-from onkel.features.named_kernel import input_kernel, map_kernel
 from onkel.kernels import RBF, Kernel, Laplacian, Matern, RationalQuadratic, prepare
 from onkel.kernels.combine import Multiple
 from onkel.states.state import Setting, State
@@ -116,6 +116,8 @@ class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     Sutherland and Schneider 2015, On the error of random Fourier features.
     """
 
+    KERNEL_DEFAULTS = SCIKIT_LEARN
+
     set_params = set_params
 
     def __init__(
@@ -156,9 +158,9 @@ class RandomFourierMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _resolved_kernel(self, X: Any) -> Kernel:
         """Checks X, remembers its columns, and returns the kernel that the parameters name for it."""
-        input_kernel(self)
+        check_kernel(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
-        return map_kernel(self, prepare(RBF(), X))
+        return resolved_kernel(self, prepare(RBF(), X))[0]
 
     def transform(self, X: Any) -> Any:
         """φ(x) of each row, shape (rows, 2D): the D cosines, then the D sines."""

@@ -27,7 +27,7 @@ from onkel.kernels.vectors import VectorRows
 from onkel.states.frozen import Frozen
 from onkel.states.state import Setting, State
 
-__all__ = ["Contribution", "Scorer", "SupportModel", "support_data"]
+__all__ = ["Contribution", "Scorer", "SupportModel", "support_data", "support_rows"]
 
 
 @runtime_checkable
@@ -66,6 +66,14 @@ def support_data(s: Rows) -> Any:
         return s.objects
     assert isinstance(s, GramRows)
     return s.columns
+
+
+def support_rows(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
+    """A copy of the rows that a model keeps; of a Gram matrix, what a right-hand side needs: no kernel values."""
+    if isinstance(rows, GramRows):
+        assert rows.columns is not None
+        return GramRows(None, rows.columns[chosen], None if rows.diagonal is None else rows.diagonal[chosen])
+    return rows[chosen]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from onkel._core.transaction import restore
 from onkel.bounds.equal_rows import conflicts
 from onkel.errors import InputError, KindError, ParameterError, warn
-from onkel.kernels import Kernel, Linear
-from onkel.kernels.named import named_kernel, refuse_unused, resolve_gamma
+from onkel.estimators.base.kernel_parameter import check_kernel, kernel_of, resolved_kernel
+from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
 
@@ -71,24 +71,18 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check_params(self) -> None:
         """Refuses parameters that cannot be used."""
-        if hasattr(self, "kernel"):
-            given = {name: getattr(self, name) for name in self.KERNEL_DEFAULTS}
-            refuse_unused(self.kernel, given, self.KERNEL_DEFAULTS, self._name)
+        check_kernel(self)
 
     # ---------------------------------------------------------------- the kernel
 
     def _named_kernel(self, gamma: float = 1.0) -> Kernel:
         """The kernel that the parameters name, with this gamma; it says what kind of data the estimator takes."""
-        if not hasattr(self, "kernel"):
-            return Linear()
-        return named_kernel(self.kernel, gamma, self.degree, self.coef0, self._name)
+        return kernel_of(self, gamma)
 
     def _resolved_kernel(self, rows: Rows) -> dict[str, Any]:
         """`kernel_`, and `gamma_` where it is used, for the first data of a fit."""
-        if isinstance(self.kernel, Kernel):
-            return {"kernel_": self.kernel}
-        gamma = resolve_gamma(self.gamma, rows, self._name)
-        return {"kernel_": self._named_kernel(gamma), "gamma_": gamma}
+        _, gamma = resolved_kernel(self, rows)
+        return {"kernel_": self.kernel} if gamma is None else {"kernel_": self._named_kernel(gamma), "gamma_": gamma}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -113,6 +107,12 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]
         view: Self = object.__new__(type(self))
         view.__dict__.update(self.__dict__)  # holds the GIL
         return view
+
+    def _anew(self) -> Self:
+        """The estimator without what it has learned: a new fit works on it, while this one keeps what it has."""
+        new: Self = object.__new__(type(self))
+        new.__dict__.update(self._unfitted())
+        return new
 
     def _become(self, fitted: Self) -> None:
         """Takes what another estimator has learned in place of all that this one has, at once."""

@@ -27,6 +27,7 @@ from onkel.models.vocabulary import Vocabulary, first_columns
 
 __all__ = [
     "Checked",
+    "all_data",
     "are_labels",
     "attributes_of",
     "first_data",
@@ -70,6 +71,18 @@ def first_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets
     rows = in_range(kernel, prepare(kernel, X, itself=kernel.takes == "gram"))
     names = getattr(stand_in, "feature_names_in_", None)
     return Checked(rows, y, Columns(stand_in.n_features_in_, None if names is None else tuple(names), rows.dtype))
+
+
+def all_data(
+    estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, targets: TargetKind
+) -> tuple[Rows, Any, Columns]:
+    """Checks the data of a fit that sees all of it at once: rows, targets and columns, also of sparse dicts."""
+    rows, y, columns = first_data(estimator, kernel, X, y, targets)
+    if isinstance(columns, Vocabulary):
+        columns, places = columns.columns()
+        assert isinstance(rows, VectorRows)
+        rows = rows.with_columns(places)
+    return rows, y, columns
 
 
 def _first_dicts(name: str, kernel: Kernel, examples: list[dict[Any, Any]]) -> tuple[Rows, Columns | Vocabulary]:

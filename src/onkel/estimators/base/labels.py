@@ -28,7 +28,7 @@ from onkel.models.decision import Classes, Decision
 from onkel.models.model import ScoreModel
 from onkel.states.state import State
 
-__all__ = ["SHOWN", "Labels", "check_labels"]
+__all__ = ["SHOWN", "Labels", "check_labels", "refuse_one_class", "refuse_other_classes"]
 
 SHOWN = 10  # classes at most that a message lists
 
@@ -68,6 +68,20 @@ def _exact(labels: Sequence[Any]) -> NDArray | None:
     if all(isinstance(label, int) for label in labels) and min(labels) >= 0 and max(labels) < 1 << 64:
         return np.array(labels, dtype=np.uint64)  # which NumPy takes for float64
     return None
+
+
+def refuse_one_class(classes: NDArray, who: str, advice: str = "") -> None:
+    """Refuses data with a single class, or none."""
+    if len(classes) < 2:
+        raise InputError(
+            f"{who} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}.{advice}"
+        )
+
+
+def refuse_other_classes(given: Any, classes: NDArray, who: str) -> None:
+    """Refuses the `classes` of a later call of partial_fit that are not those of the first; None repeats them."""
+    if given is not None and not np.array_equal(np.unique(np.asarray(given)), classes):
+        raise InputError(f"{who}: classes must be those of the first call, {classes.tolist()}; got {list(given)}.")
 
 
 class Labels:

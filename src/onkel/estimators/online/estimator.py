@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from onkel.errors import InputError, KindError
 from onkel.estimators.base.class_weight import class_weights
 from onkel.estimators.base.estimator import Estimator, warn_of_conflicts
 from onkel.estimators.base.input import Checked, are_labels, first_data, more_data, rows_to_predict, takes_rows
-from onkel.estimators.base.labels import Labels, check_labels
+from onkel.estimators.base.labels import Labels, check_labels, refuse_one_class, refuse_other_classes
 from onkel.estimators.base.one_example import as_batch, brings_features, by_name, one_row
 from onkel.estimators.base.parameters import BuiltWith
 from onkel.estimators.base.shared_docs import shared_docs
@@ -41,6 +42,7 @@ from onkel.estimators.online.certificate import Certified, certificate, certify
 from onkel.estimators.online.fitted import FeatureAttribute, reading
 from onkel.estimators.online.fitting import Outcome, StreamedEpochs, Work, fit_in_epochs, learn_chunk, undo_if_refused
 from onkel.estimators.online.running import LINEAR, Running
+from onkel.estimators.state.estimator import read_estimator, state_of
 from onkel.gram import check_gram
 from onkel.kernels import Kernel, Precomputed
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
@@ -149,10 +151,7 @@ class OnlineEstimator(Estimator):
         """The classes of a new fit, which knows all of them from the start."""
         assert issubclass(self.TARGETS, Labels)
         classes = np.unique(y)
-        if len(classes) < 2:
-            raise InputError(
-                f"{self._name} needs at least two classes; the data has {len(classes)} class: {classes.tolist()}."
-            )
+        refuse_one_class(classes, self._name)
         return self.TARGETS.known(classes, all_seen=True)
 
     def _end_fit(self, work: Work, outcome: Outcome, random: np.random.RandomState) -> None:
@@ -191,7 +190,8 @@ class OnlineEstimator(Estimator):
 
     def _more(self, given: Given, *, balanced: bool) -> Batch:
         """The batch of an estimator that has learned before; its rows may be dicts."""
-        self._refuse_other_classes(given.classes)
+        if given.classes is not None:
+            refuse_other_classes(given.classes, self.classes_, self._name)
         self._built_with.refuse_changed(self)
         running, learner = self._running, self._running.learner
         checked = more_data(self, running.kernel, running.columns, given.X, given.y, self.TARGETS.kind)
@@ -224,11 +224,6 @@ class OnlineEstimator(Estimator):
         """
         learn_chunk(self, Given(X, y, sample_weight, classes=classes))
         return self
-
-    def _refuse_other_classes(self, classes: Any) -> None:
-        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-            known = self.classes_.tolist()
-            raise InputError(f"{self._name}: classes must be those of the first call, {known}; got {list(classes)}.")
 
     def _begin_stream(self, given: Given) -> Batch:
         """Makes the learner of a new stream, and returns its first examples."""
@@ -388,12 +383,14 @@ class OnlineEstimator(Estimator):
 
     def state(self) -> State:
         """Everything the estimator is: its parameters and, if it has learned, all that it knows."""
-        return states.state_of(self, ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"), states.learned)
+        return state_of(
+            self, states.known(self, ("n_iter_", "converged_", "gamma_", "_draw", "_is_psd"), states.learned)
+        )
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The estimator of a state; it goes on exactly as the one that gave it."""
-        return states.from_state(cls, state, states.read_running)
+        return read_estimator(cls, state, "learner", partial(states.read_known, states.read_running))
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle or a copy holds: the running learner at one moment, also if another thread is learning."""

@@ -17,12 +17,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from onkel._core import Lock
-from onkel._core.transaction import assign, restore
+from onkel._core.transaction import restore
 from onkel.errors import InputError, KindError
 from onkel.estimators.base.parameters import FREE, BuiltWith
 from onkel.estimators.online.running import Running
 from onkel.estimators.state.certificate import certified_settings, read_certified
 from onkel.estimators.state.checks import check_rows, kernel_columns, part_of, refuse, rows_parts
+from onkel.estimators.state.estimator import Known
 from onkel.estimators.state.parameters import check_values, params_settings, read_params
 from onkel.kernels import Kernel, Linear
 from onkel.learners.learner import Learner
@@ -30,10 +31,9 @@ from onkel.models.columns import Columns
 from onkel.models.vocabulary import Vocabulary
 from onkel.states.state import Setting, State
 
-__all__ = ["from_state", "learned", "read_running", "resume", "snapshot", "state_of"]
+__all__ = ["known", "learned", "read_known", "read_running", "resume", "snapshot"]
 
 E = TypeVar("E")
-VERSION = 1
 LINEAR = {"learner/linear-perceptron": "V", "learner/linear-ranking": "V", "learner/linear-prank": "w"}
 # settings of learners that follow from the parameters of their estimator
 BUILT_RULE = ("rule", "policy", "norma", "first_margin", "pairs", "bias")
@@ -46,51 +46,38 @@ BUILT = (*BUILT_RULE, "eta", "budget", "aggressive", "C", "tol", "cache_bytes", 
 Learned = tuple[dict[str, Setting], dict[str, State]]  # settings and parts of a state
 
 
-def state_of(estimator: Any, figures: Sequence[str], learned: Callable[[Any], Learned]) -> State:
-    """Everything an estimator is: its parameters and, if it has learned, these figures and what it knows.
+def known(estimator: Any, figures: Sequence[str], learned: Callable[[Any], Learned]) -> Known | None:
+    """What an estimator knows: these figures, if it has them, and what its running learner knows; None: nothing yet.
 
-    `learned` gives what its running learner knows, under the lock.
+    `learned` gives what the running learner knows, under the lock.
     """
-    name = estimator._name
-    settings: dict[str, Setting] = {"params": params_settings(estimator.get_params(deep=False), name)}
     if not hasattr(estimator, "_running"):
-        return State(f"estimator/{name}", VERSION, settings)
+        return None
     with estimator._running.lock:
-        known, parts = learned(estimator._running)
-        settings |= {key.strip("_"): getattr(estimator, key) for key in figures if hasattr(estimator, key)} | known
-        settings["built_with"] = params_settings(estimator._built_with.params, name)
+        settings, parts = learned(estimator._running)
+        settings |= {key.strip("_"): getattr(estimator, key) for key in figures if hasattr(estimator, key)}
+        settings["built_with"] = params_settings(estimator._built_with.params, estimator._name)
         if estimator._certified is not None:
             settings["certificate"] = certified_settings(estimator._certified)
-        state = State(f"estimator/{name}", VERSION, settings)
-        for key, part in parts.items():
-            state = state.with_part(key, part)
-    return state
+        return Known(settings, parts)
 
 
-def from_state(cls: type[E], state: State, read: Callable[[State, Any], dict[str, Any]]) -> E:
-    """The estimator of a state; it goes on exactly as the one that gave it.
+def read_known(read: Callable[[State, Any], dict[str, Any]], state: State, estimator: Any) -> dict[str, Any]:
+    """The attributes of an estimator that has learned; it goes on exactly as the one that gave the state.
 
-    `read` gives the attributes of a fitted estimator from the state and an estimator with the parameters of its first
+    `read` gives what belongs to the running learner, from the state and an estimator with the parameters of its first
     fit.
     """
-    state.expect(f"estimator/{cls.__name__}", VERSION)
-    params = read_params(state, "params", cls)
-    estimator: Any = cls(**params)
-    if "learner" not in state.settings:
-        return estimator  # type: ignore[no-any-return]
-    check_values(estimator)
-    built_with = read_params(state, "built_with", cls)
+    built_with = read_params(state, "built_with", type(estimator))
     free = sorted(set(built_with) & (FREE | estimator.FREE_PARAMS))
     if free:
         raise refuse(state, "parameters that may change at any time must not be in 'built_with'", ", ".join(free))
     # what the learner was built from; its random numbers have been drawn already
     unused = {"random_state": 0} if hasattr(estimator, "random_state") else {}
-    built: Any = cls(**(params | built_with | unused))
+    built: Any = type(estimator)(**(estimator.get_params(deep=False) | built_with | unused))
     check_values(built)
     new = {"n_iter_": state.count("n_iter"), "converged_": state.setting("converged", bool)}
-    new |= read(state, built) | {"_built_with": BuiltWith(built_with), "_certified": read_certified(state)}
-    assign(estimator, **new)
-    return estimator  # type: ignore[no-any-return]
+    return new | read(state, built) | {"_built_with": BuiltWith(built_with), "_certified": read_certified(state)}
 
 
 def snapshot(self: Any) -> State:

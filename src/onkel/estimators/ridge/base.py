@@ -14,24 +14,22 @@ from onkel._core.transaction import assign
 from onkel.checks import check_flag, check_number
 from onkel.errors import KindError, ParameterError, ShapeError, warn
 from onkel.estimators.base.estimator import Estimator
-from onkel.estimators.base.input import attributes_of, first_data, rows_to_predict, sample_weights
+from onkel.estimators.base.input import all_data, attributes_of, rows_to_predict, sample_weights
+from onkel.estimators.base.kernel_parameter import SCIKIT_LEARN
 from onkel.estimators.ridge.solvers import Fitted
-from onkel.estimators.ridge.state import ARRAYS, FIGURES, VERSION, ridge_from_state
-from onkel.estimators.state.parameters import params_settings
+from onkel.estimators.ridge.state import read_solution, solution
+from onkel.estimators.state.estimator import read_estimator, state_of
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel
-from onkel.kernels.named import default_gamma, resolve_gamma
 from onkel.kernels.rows import GramRows, Rows
-from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns
 from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.scorer import support_data
-from onkel.models.vocabulary import Vocabulary
 from onkel.solvers.ridge.centers import WhitenedSums
 from onkel.solvers.ridge.posterior import RidgePosterior
-from onkel.states.state import Setting, State
+from onkel.states.state import State
 
 __all__ = ["Input", "RidgeEstimator", "check_alpha"]
 
@@ -68,7 +66,7 @@ def check_alpha(alpha: Any, n_targets: int, who: str) -> Floats:
 class RidgeEstimator(Estimator):
     """The base of the estimators of kernel ridge regression; not for use by itself."""
 
-    KERNEL_DEFAULTS: ClassVar[dict[str, Any]] = {"gamma": None, "degree": 3, "coef0": 1}
+    KERNEL_DEFAULTS = SCIKIT_LEARN
     TARGETS: ClassVar[Literal["labels", "several numbers"]] = "several numbers"
 
     kernel: Any
@@ -97,25 +95,11 @@ class RidgeEstimator(Estimator):
 
     # ---------------------------------------------------------------- input
 
-    def _resolved_kernel(self, rows: Rows) -> dict[str, Any]:
-        if isinstance(self.kernel, Kernel):
-            return {"kernel_": self.kernel}
-        gamma = default_gamma(self.kernel) if self.gamma is None else self.gamma
-        resolved = resolve_gamma(gamma, rows, self._name)
-        return {"kernel_": self._named_kernel(resolved), "gamma_": resolved}
-
     def _check_fit_data(self, X: Any, y: Any, sample_weight: Any) -> Input:
         """Checks the data of a fit; sets the attributes that tell about the columns, and `kernel_`."""
-        rows, y, columns = first_data(self, self._named_kernel(), X, y, self.TARGETS)
-        if isinstance(columns, Vocabulary):  # of sparse dicts, all of which are here
-            columns, places = columns.columns()
-            assert isinstance(rows, VectorRows)
-            rows = rows.with_columns(places)
-        found = attributes_of(columns)
-        for name in ("n_features_in_", "feature_names_in_", "gamma_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        rows, y, columns = all_data(self, self._named_kernel(), X, y, self.TARGETS)
         weights = sample_weights(sample_weight, len(rows), self._name)
-        assign(self, _columns=columns, **found, **self._resolved_kernel(rows))
+        assign(self, _columns=columns, **attributes_of(columns), **self._resolved_kernel(rows))
         if isinstance(rows, GramRows):
             check_symmetric(rows, self._name)
         return Input(rows.compact(), y, weights)
@@ -130,7 +114,6 @@ class RidgeEstimator(Estimator):
         """Sets the attributes of a solution."""
         scorer = Expansion(self.kernel_, fitted.support, fitted.places, fitted.coef, fitted.intercept)
         assign(self, _scorer=scorer, _posterior=fitted.posterior, _sums=fitted.sums, _solved_alpha=fitted.alpha)
-        self.__dict__.pop("gcv_", None)  # of an earlier fit
         if fitted.gcv is not None:
             self.gcv_ = fitted.gcv if self._several else float(fitted.gcv[0])
         added = fitted.alpha - fitted.asked
@@ -219,22 +202,9 @@ class RidgeEstimator(Estimator):
     def state(self) -> State:
         """Everything the estimator is: its parameters and, if it was fitted, the solution."""
         seen = self._view()
-        settings: dict[str, Setting] = {"params": params_settings(seen.get_params(deep=False), seen._name)}
-        kind = f"estimator/{seen._name}"
-        if not hasattr(seen, "_scorer"):
-            return State(kind, VERSION, settings)
-        settings["several"] = seen._several
-        settings |= {name.strip("_"): getattr(seen, name) for name in FIGURES if hasattr(seen, name)}
-        arrays = {name.strip("_"): np.array(vars(seen)[name]) for name in ARRAYS if name in vars(seen)}
-        state = State(kind, VERSION, settings, arrays)
-        parts: dict[str, Any] = {"scorer": seen._scorer, "columns": seen._columns}
-        parts |= {"posterior": seen._posterior} if seen._posterior is not None else {}
-        parts |= {"sums": seen._sums} if seen._sums is not None else {}
-        for name, part in parts.items():
-            state = state.with_part(name, part.state())
-        return state
+        return state_of(seen, solution(seen) if hasattr(seen, "_scorer") else None)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The estimator of a state."""
-        return ridge_from_state(cls, state)
+        return read_estimator(cls, state, "scorer", read_solution)

@@ -7,7 +7,7 @@ so that a call that is refused or interrupted changes nothing.
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from onkel.errors import ParameterError, ShapeError, signed
 from onkel.estimators.base.input import more_data, sample_weights
 from onkel.estimators.base.progress import progress_bar
-from onkel.estimators.ridge.base import check_alpha
+from onkel.estimators.ridge.base import RidgeEstimator, check_alpha
 from onkel.estimators.ridge.solvers import find_centers, fit_sums
 from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.solvers.ridge.centers import WhitenedSums
 
-if TYPE_CHECKING:
-    from onkel.estimators.ridge.classifier import KernelRidgeClassifier
-    from onkel.estimators.ridge.kernel_ridge import KernelRidge
-
-    Ridge = TypeVar("Ridge", KernelRidge, KernelRidgeClassifier)
+Ridge = TypeVar("Ridge", bound=RidgeEstimator)
 
 __all__ = ["add_chunk", "can_learn_chunks", "can_refit_alpha", "is_first_chunk", "learn_chunk", "refit_alpha"]
 
@@ -81,7 +77,7 @@ def refuse_changed(estimator: Any) -> None:
         )
 
 
-def learn_chunk(self: KernelRidge, X: Any, y: Any, sample_weight: Any) -> KernelRidge:
+def learn_chunk(self: Ridge, X: Any, y: Any, sample_weight: Any) -> Ridge:
     """`partial_fit` of KernelRidge."""
     new = self._view()
     new._check_params()

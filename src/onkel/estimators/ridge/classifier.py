@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from onkel.errors import InputError
 from onkel.estimators.base.class_weight import class_weights
-from onkel.estimators.base.labels import Labels, check_labels
+from onkel.estimators.base.labels import Labels, check_labels, refuse_one_class, refuse_other_classes
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.ridge.base import RidgeEstimator, check_alpha
 from onkel.estimators.ridge.chunks import (
@@ -28,6 +27,7 @@ from onkel.models.decision import Classes
 __all__ = ["KernelRidgeClassifier"]
 
 Floats = NDArray[np.float64]
+ONLY_WEIGHTED = " Rows of weight 0 do not count."
 
 
 @shared_docs
@@ -119,12 +119,12 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
 
         <X, y (labels), sample_weight, returns, stopped (ridge)>
         """
-        new = self._view()
+        new = self._anew()
         new._check_params()
         rows, y, weights = new._check_fit_data(X, y, sample_weight)
         check_labels(y, self._name)
         weights = weights * class_weights(self.class_weight, y, weights > 0, self._name, None, balanced=True)
-        self._refuse_one_class(np.unique(y[weights > 0]))
+        refuse_one_class(np.unique(y[weights > 0]), self._name, ONLY_WEIGHTED)
         labels = new._set_classes(np.unique(y))
         Y = labels.encode(labels.decode(y, self._name))
         alpha = check_alpha(self.alpha, 1, self._name).repeat(Y.shape[1])
@@ -167,24 +167,13 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
         """The labels of all classes, after a check that y holds no others."""
         if first:
             known = np.unique(y if classes is None else np.asarray(classes))
-            self._refuse_one_class(known)
+            refuse_one_class(known, self._name, ONLY_WEIGHTED)
             labels = self._set_classes(known)
         else:
             labels = Labels.known(self.classes_, all_seen=True)
-            if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                raise InputError(
-                    f"{self._name}: classes must be those of the first call, {self.classes_.tolist()}; got "
-                    f"{np.unique(np.asarray(classes)).tolist()}."
-                )
+            refuse_other_classes(classes, self.classes_, self._name)
         labels.decode(y, self._name)  # refuses others
         return labels
-
-    def _refuse_one_class(self, present: NDArray) -> None:
-        if len(present) < 2:
-            raise InputError(
-                f"{self._name} needs at least two classes; the data has {len(present)} class: {present.tolist()}. "
-                "Rows of weight 0 do not count."
-            )
 
     def _set_classes(self, classes: NDArray) -> Labels:
         self.classes_ = classes
@@ -196,16 +185,16 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeEstimator):  # type: ignore[mi
     def decision_function(self, X: Any) -> Floats:
         """The scores of the rows of X: shape (n,), positive for classes_[1], or (n, classes) if there are more."""
         seen = self._view()
-        scores = seen._scorer_of(X)
+        scores = seen._scores(X)
         return scores if seen._several else scores[:, 0]
 
     def predict(self, X: Any) -> NDArray:
         """The label of each row of X, shape (n,): the class with the largest score, of several the first."""
         seen = self._view()
-        scores = seen._scorer_of(X)
+        scores = seen._scores(X)
         return seen._decision().decide(scores)
 
-    def _scorer_of(self, X: Any) -> Floats:
+    def _scores(self, X: Any) -> Floats:
         rows = self._check_to_predict(X)
         return self._scorer.scores(rows)
 

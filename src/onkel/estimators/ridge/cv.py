@@ -111,7 +111,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: 
 
         <X, y (targets), sample_weight, returns, stopped (ridge chunk)>
         """
-        new = self._view()
+        new = self._anew()
         new._check_params()
         alphas = new._alphas()
         rows, y, weights = new._check_fit_data(X, y, sample_weight)

@@ -103,7 +103,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ig
 
         <X, y (targets), sample_weight, returns, stopped (ridge)>
         """
-        new = self._view()
+        new = self._anew()
         new._check_params()
         rows, y, weights = new._check_fit_data(X, y, sample_weight)
         new._several, Y = y.ndim == 2, y.reshape(len(y), -1)

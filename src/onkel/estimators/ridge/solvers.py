@@ -23,6 +23,7 @@ from onkel.kernels import Kernel
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.models.scorer import support_rows
 from onkel.solvers.ridge import available_memory
 from onkel.solvers.ridge.centers import CENTER_CHOICES, WhitenedSums, choose_centers, conjugate_gradient, given_centers
 from onkel.solvers.ridge.exact import EigenPath, RidgeProblem, RidgeSolution, solve_by_cholesky
@@ -33,7 +34,6 @@ __all__ = [
     "Settings",
     "Task",
     "check_solver",
-    "copied",
     "figures_of",
     "find_centers",
     "fit_sums",
@@ -209,7 +209,7 @@ def _exactly(settings: Settings, task: Task, solver: str, reason: str) -> Fitted
     coef[present] = solution.coef
     posterior = None
     if solution.factor is not None:
-        kept = copied(used, np.arange(len(used)))
+        kept = support_rows(used, np.arange(len(used)))
         posterior = RidgePosterior.of(kernel, kept, solution.factor, fit_intercept=problem.fit_intercept)
     figures = figures_of(solver, reason, len(rows), solution.rcond, solution.residual)
     figures["n_iter_"] = 1 + solution.n_iter
@@ -230,14 +230,6 @@ def figures_of(solver: str, reason: str, m: int, rcond: float, residual: float) 
     }
 
 
-def copied(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
-    """A copy of some rows, for a model; of a Gram matrix, what a right-hand side needs: no kernel values."""
-    if isinstance(rows, GramRows):
-        assert rows.columns is not None
-        return GramRows(None, rows.columns[chosen], None if rows.diagonal is None else rows.diagonal[chosen])
-    return rows[chosen]
-
-
 def target_sizes(Y: Floats, weights: Floats) -> Floats:
     """The weighted mean of |y| of each target, shape (targets,)."""
     return np.asarray(weights @ np.abs(Y) / weights.sum())
@@ -249,7 +241,7 @@ def support_of(kernel: Kernel, rows: Rows, chosen: NDArray[np.intp], coef: Float
     Float32 rows become float64 if the coefficients are so large, and cancel so much, that the rounding errors of
     float32 kernel values, about 2⁻²⁴ √(Σⱼ cⱼ² k(sⱼ, sⱼ) k(x, x)), would be seen in the predictions.
     """
-    support = copied(rows, chosen)
+    support = support_rows(rows, chosen)
     if support.dtype != np.float32:
         return support
     lengths = np.sqrt(np.maximum(kernel.diagonal(support), 0.0))

@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core.transaction import assign
 from onkel.estimators.base.input import attributes_of
 from onkel.estimators.state.checks import check_rows, check_sorted_labels, part_of, refuse, rows_parts
-from onkel.estimators.state.parameters import check_values, read_params
+from onkel.estimators.state.estimator import Known
 from onkel.kernels import Kernel
 from onkel.models.columns import Columns
 from onkel.models.expansion import Expansion
 from onkel.solvers.ridge.posterior import RidgePosterior
 from onkel.solvers.ridge.whitened_sums import WhitenedSums
-from onkel.states.state import State
+from onkel.states.state import Setting, State
 
-if TYPE_CHECKING:
-    from onkel.estimators.ridge.base import RidgeEstimator
+__all__ = ["read_solution", "solution"]
 
-    Ridge = TypeVar("Ridge", bound=RidgeEstimator)
-
-__all__ = ["ARRAYS", "FIGURES", "VERSION", "ridge_from_state"]
-
-VERSION = 1
 FIGURES = ("gamma_", "solver_", "solver_reason_", "n_centers_", "jitter_", "rcond_", "residual_", "n_iter_")
 # of a subclass, as far as it has them
 ARRAYS = ("_solved_alpha", "classes_", "alpha_", "best_score_", "scores_", "gcv_", "loo_predictions_")
 SOLVERS = ("cholesky", "eigen", "nystrom", "cg")
 
 
-def ridge_from_state(cls: type[Ridge], state: State) -> Ridge:
-    """The estimator of a state."""
-    state.expect(f"estimator/{cls.__name__}", VERSION)
-    estimator = cls(**read_params(state, "params", cls))
-    if "scorer" not in state.settings:
-        return estimator
-    check_values(estimator)
+def solution(estimator: Any) -> Known:
+    """What a fitted estimator knows."""
+    settings: dict[str, Setting] = {"several": estimator._several}
+    settings |= {name.strip("_"): getattr(estimator, name) for name in FIGURES if hasattr(estimator, name)}
+    arrays = {name.strip("_"): np.array(vars(estimator)[name]) for name in ARRAYS if name in vars(estimator)}
+    parts = {"scorer": estimator._scorer, "columns": estimator._columns}
+    parts |= {"posterior": estimator._posterior, "sums": estimator._sums}
+    return Known(settings, {name: part.state() for name, part in parts.items() if part is not None}, arrays)
+
+
+def read_solution(state: State, estimator: Any) -> dict[str, Any]:
+    """The attributes of a fitted estimator."""
     scorer: Expansion = part_of(state, "scorer", (Expansion.KIND,))
     columns: Columns = part_of(state, "columns", (Columns.KIND,))
     wide = scorer.support.dtype == np.float64  # as the rows of a model of float32 columns may be
     check_rows(state, scorer.kernel, columns, rows_parts(state.part("scorer")), np.dtype(np.float64) if wide else None)
     several = state.setting("several", bool)
     new: dict[str, Any] = {"_scorer": scorer, "_columns": columns, "kernel_": scorer.kernel, "_several": several}
-    if cls.TARGETS == "labels":
+    if estimator.TARGETS == "labels":
         new["classes_"] = check_sorted_labels(state, "classes")
         if several != (len(new["classes_"]) > 2) or scorer.n_outputs != (len(new["classes_"]) if several else 1):
             raise refuse(state, f"{len(new['classes_'])} classes must have as many outputs", scorer.n_outputs)
@@ -57,8 +55,7 @@ def ridge_from_state(cls: type[Ridge], state: State) -> Ridge:
     _check_parts(state, scorer, columns, new["_posterior"], new["_sums"])
     if new["_sums"] is not None and not isinstance(estimator.kernel, Kernel) and "gamma_" not in new:
         raise refuse(state, "the sums of a kernel that is given by its name need gamma", estimator.kernel)
-    assign(estimator, **new, **attributes_of(columns))
-    return estimator
+    return new | attributes_of(columns)
 
 
 def _read_figures(state: State, m: int, n_outputs: int) -> dict[str, Any]:

@@ -22,27 +22,26 @@ from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_number, check_sample_weight
 from onkel.errors import KindError, ParameterError, ValuesError, warn
 from onkel.estimators.base.estimator import Estimator
-from onkel.estimators.base.input import attributes_of, first_data, rows_to_predict
+from onkel.estimators.base.input import all_data, attributes_of, rows_to_predict
 from onkel.estimators.base.parameters import bytes_of
 from onkel.estimators.base.progress import progress_bar
-from onkel.estimators.svm import state as svm_state
+from onkel.estimators.state.estimator import read_estimator, state_of
+from onkel.estimators.svm.state import as_given, read_solution, solution
 from onkel.gram import check_symmetric
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.custom import Custom
 from onkel.kernels.rows import GramRows, Rows
-from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns
 from onkel.models.decision import Decision
 from onkel.models.expansion import Expansion
 from onkel.models.model import ScoreModel
 from onkel.models.one_vs_one import OneVsOne
-from onkel.models.scorer import support_data
-from onkel.models.vocabulary import Vocabulary
+from onkel.models.scorer import support_data, support_rows
 from onkel.solvers.svm import dual
 from onkel.solvers.svm.problem import Limits, Problem, Solution
 from onkel.states.state import State
 
-__all__ = ["SupportVectorMachine", "as_support", "finite_total", "fit_one", "times"]
+__all__ = ["SupportVectorMachine", "finite_total", "fit_one", "times"]
 
 BAR = 1000  # steps of the progress bar
 
@@ -68,12 +67,15 @@ class SupportVectorMachine(Estimator):
     _columns: Columns
     kernel_: Kernel
 
-    state = svm_state.svm_state
+    def state(self) -> State:
+        """Everything the estimator is: its parameters and, if it was fitted, the solution."""
+        seen = self._view()
+        return state_of(seen, solution(seen) if hasattr(seen, "_scorer") else None)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The estimator of a state."""
-        return svm_state.svm_from_state(cls, state)
+        return read_estimator(cls, state, "scorer", read_solution)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -102,18 +104,8 @@ class SupportVectorMachine(Estimator):
         kernel = self._named_kernel()
         if self._sparse and kernel.takes == "gram":
             raise KindError(f"{self._name}: Sparse precomputed kernels are not supported; give a dense matrix.")
-        rows, y, columns = first_data(self, kernel, X, y, targets)
-        if isinstance(columns, Vocabulary):  # of sparse dicts, all of which are here
-            columns, places = columns.columns()
-            assert isinstance(rows, VectorRows)
-            rows = rows.with_columns(places)
-        self._columns = columns
-        found = attributes_of(columns)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if name in found:
-                setattr(self, name, found[name])
-            elif hasattr(self, name):  # of an earlier fit
-                delattr(self, name)
+        rows, y, columns = all_data(self, kernel, X, y, targets)
+        assign(self, _columns=columns, **attributes_of(columns))
         self.shape_fit_ = getattr(X, "shape", (len(rows),))
         return rows, y, self._positive_weights(sample_weight, len(rows))
 
@@ -131,10 +123,7 @@ class SupportVectorMachine(Estimator):
 
     def _resolve(self, rows: Rows) -> Kernel:
         """Sets `kernel_`, and `gamma_` where gamma is used, from the parameters and the data."""
-        resolved = self._resolved_kernel(rows)
-        if "gamma_" not in resolved:
-            self.__dict__.pop("gamma_", None)  # of an earlier fit with a named kernel
-        assign(self, **resolved)
+        assign(self, **self._resolved_kernel(rows))
         if isinstance(rows, GramRows):
             check_symmetric(rows, self._name)
         return self.kernel_
@@ -250,10 +239,6 @@ class SupportVectorMachine(Estimator):
         """w = Σ αᵢ yᵢ xᵢ."""
         return self.dual_coef_ @ self.support_vectors_
 
-    def _as_given(self, coef: NDArray[np.float64]) -> Any:
-        """The coefficients in scikit-learn's format: CSR if the data is CSR."""
-        return sp.csr_array(coef) if self._sparse and not isinstance(self.kernel_, Custom) else coef
-
 
 class OneProblem(Protocol):
     """What `fit_one` needs of SVR and OneClassSVM: an estimator whose solution is a single expansion."""
@@ -266,7 +251,7 @@ class OneProblem(Protocol):
 
 def fit_one(svm: Any, X: Any, y: Any, sample_weight: Any, targets: Literal["numbers", "none"]) -> None:
     """Fits an estimator with one problem (a `SupportVectorMachine` that is a `OneProblem`)."""
-    new = svm._view()  # gets the new attributes one by one, while `svm` keeps the old ones
+    new = svm._anew()
     rows, y, weights = new._check_fit_data(X, y, sample_weight, targets)
     present = np.flatnonzero(weights > 0)
     present_rows = rows if len(present) == len(rows) else rows[present]
@@ -279,10 +264,10 @@ def fit_one(svm: Any, X: Any, y: Any, sample_weight: Any, targets: Literal["numb
     found = np.flatnonzero(coef)
     new.support_ = present[found]
     new.n_support_ = np.array([len(found)], dtype=np.int32)
-    new.dual_coef_ = new._as_given(coef[None, found])
+    new.dual_coef_ = as_given(coef[None, found], new.kernel_, sparse=new._sparse)
     new.intercept_ = np.array([solution.b])
     new.n_iter_, new.objective_, new.dual_gap_ = solution.steps, solution.objective, solution.dual_gap
-    support, intercept = as_support(rows, new.support_), new.intercept_.copy()
+    support, intercept = support_rows(rows, new.support_), new.intercept_.copy()
     new._scorer = Expansion(new.kernel_, support, new.support_.copy(), coef[found][:, None], intercept)
     svm._become(new)
     if interrupted is not None:
@@ -306,14 +291,6 @@ def finite_total(weights: NDArray[np.float64], dtype: np.dtype, who: str) -> flo
             "them by their largest."
         )
     return total
-
-
-def as_support(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
-    """A copy of the rows that are support vectors; of a Gram matrix, what a right-hand side needs: no kernel values."""
-    if isinstance(rows, GramRows):
-        assert rows.columns is not None
-        return GramRows(None, rows.columns[chosen], None if rows.diagonal is None else rows.diagonal[chosen])
-    return rows[chosen]
 
 
 class _GapReport:

@@ -21,12 +21,14 @@ from onkel.estimators.base.class_weight import check_class_weight, weights_by_cl
 from onkel.estimators.base.labels import check_labels
 from onkel.estimators.base.parameters import bytes_of
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.svm.base import SupportVectorMachine, as_support, finite_total, fit_one, times
+from onkel.estimators.svm.base import SupportVectorMachine, finite_total, fit_one, times
+from onkel.estimators.svm.state import as_given
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.models.decision import Classes, Number, Outlier
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne, all_pairs
+from onkel.models.scorer import support_rows
 from onkel.solvers.svm.one_vs_one import PairProblems, WarmStart
 from onkel.solvers.svm.problem import Problem, Solution
 
@@ -146,18 +148,17 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
 
         <X, y (labels), sample_weight (C), returns, stopped (SVM)>
         """
-        new = self._view()  # gets the new attributes one by one, while this one keeps the old ones
-        interrupted = new._fit(X, y, sample_weight)
+        new, warm_start = self._anew(), None
+        if self.warm_start and hasattr(self, "_scorer"):
+            warm_start = WarmStart(self.classes_, self._scorer, self.n_support_, self._high)
+        interrupted = new._fit(X, y, sample_weight, warm_start)
         self._become(new)
         if interrupted is not None:
             raise interrupted
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> KeyboardInterrupt | None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, warm_start: WarmStart | None) -> KeyboardInterrupt | None:
         """Fits, and sets the fitted attributes; returns the Ctrl-C that ended it, if any."""
-        warm_start = None
-        if self.warm_start and hasattr(self, "_scorer"):
-            warm_start = WarmStart(self.classes_, self._scorer, self.n_support_, self._high)
         rows, y, weights = self._check_fit_data(X, y, sample_weight, "labels")
         index = self._classes(y, weights)
         kernel = self._resolve(rows)
@@ -196,12 +197,12 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         self.support_ = found[np.argsort(index[found], kind="stable")]
         self.n_support_ = np.bincount(index[found], minlength=k)
         coef = np.ascontiguousarray(coef[:, self.support_])
-        self.dual_coef_ = self._as_given(coef)
+        self.dual_coef_ = as_given(coef, self.kernel_, sparse=self._sparse)
         self.intercept_ = intercept
         self.n_iter_ = np.array([s.steps for s in solutions], dtype=np.int32)
         self.objective_ = np.array([s.objective for s in solutions])
         self.dual_gap_ = np.array([s.dual_gap for s in solutions])
-        support, found, b = as_support(rows, self.support_), self.support_.copy(), intercept.copy()
+        support, found, b = support_rows(rows, self.support_), self.support_.copy(), intercept.copy()
         self._scorer = (
             Expansion(self.kernel_, support, found, coef.T.copy(), b)
             if k == 2

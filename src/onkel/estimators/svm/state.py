@@ -7,57 +7,42 @@ parts      scorer, columns
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onkel._core.transaction import assign
 from onkel.estimators.base.input import attributes_of
 from onkel.estimators.state.checks import check_rows, check_sorted_labels, part_of, refuse, rows_parts
-from onkel.estimators.state.parameters import check_values, params_settings, read_params
+from onkel.estimators.state.estimator import Known
+from onkel.kernels import Kernel
+from onkel.kernels.custom import Custom
 from onkel.models.columns import Columns
 from onkel.models.expansion import Expansion
 from onkel.models.one_vs_one import OneVsOne
 from onkel.states.state import Setting, State
 
-if TYPE_CHECKING:
-    from onkel.estimators.svm.base import SupportVectorMachine
+__all__ = ["as_given", "read_solution", "solution"]
 
-    Machine = TypeVar("Machine", bound=SupportVectorMachine)
-
-__all__ = ["svm_from_state", "svm_state"]
-
-VERSION = 1
 ARRAYS = ("classes_", "class_weight_", "_high", "support_", "n_support_", "intercept_")
 FIGURES = ("n_iter_", "objective_", "dual_gap_")  # numbers, or arrays with one for each pair of classes
 
 
-def svm_state(estimator: SupportVectorMachine) -> State:
-    """Everything a support vector machine is: its parameters and, if it was fitted, the solution."""
-    estimator = estimator._view()
-    kind = f"estimator/{estimator._name}"
-    settings: dict[str, Setting] = {"params": params_settings(estimator.get_params(deep=False), estimator._name)}
-    if not hasattr(estimator, "_scorer"):
-        return State(kind, VERSION, settings)
+def solution(machine: Any) -> Known:
+    """What a fitted support vector machine knows."""
+    settings: dict[str, Setting] = {"shape_fit": list(machine.shape_fit_)}
     for key in ("_sparse", "_on_objects", "fit_status_", "gamma_"):
-        if hasattr(estimator, key):
-            settings[key.strip("_")] = getattr(estimator, key)
-    settings["shape_fit"] = list(estimator.shape_fit_)
-    arrays = {key.strip("_"): np.array(getattr(estimator, key)) for key in ARRAYS if hasattr(estimator, key)}
-    arrays |= {key.strip("_"): np.array(getattr(estimator, key)) for key in FIGURES}
-    state = State(kind, VERSION, settings, arrays)
-    return state.with_part("scorer", estimator._scorer.state()).with_part("columns", estimator._columns.state())
+        if hasattr(machine, key):
+            settings[key.strip("_")] = getattr(machine, key)
+    arrays = {key.strip("_"): np.array(getattr(machine, key)) for key in ARRAYS if hasattr(machine, key)}
+    arrays |= {key.strip("_"): np.array(getattr(machine, key)) for key in FIGURES}
+    return Known(settings, {"scorer": machine._scorer.state(), "columns": machine._columns.state()}, arrays)
 
 
-def svm_from_state(cls: type[Machine], state: State) -> Machine:
-    """The estimator of a state, which may come from a file: all that stands in it must fit together."""
-    state.expect(f"estimator/{cls.__name__}", VERSION)
-    estimator = cls(**read_params(state, "params", cls))
-    if "scorer" not in state.settings:
-        return estimator
-    check_values(estimator)
-    classes = check_sorted_labels(state, "classes") if hasattr(estimator, "class_weight") else None
+def read_solution(state: State, machine: Any) -> dict[str, Any]:
+    """The attributes of a fitted support vector machine; all that stands in the state must fit together."""
+    classes = check_sorted_labels(state, "classes") if hasattr(machine, "class_weight") else None
     k = 2 if classes is None else len(classes)
     scorer = part_of(state, "scorer", (Expansion.KIND if k == 2 else OneVsOne.KIND,))
     columns = part_of(state, "columns", (Columns.KIND,))
@@ -71,10 +56,13 @@ def svm_from_state(cls: type[Machine], state: State) -> Machine:
     if classes is not None:
         new |= {"classes_": classes, "class_weight_": _positive(state, "class_weight", (k,))}
         new["_high"] = _positive(state, "high", (n,), finite=False)
-    assign(estimator, **new)
-    coef = scorer.coef.T if isinstance(scorer, Expansion) else scorer.coef
-    estimator.dual_coef_ = estimator._as_given(np.array(coef, order="C"))
-    return estimator
+    coef = np.array(scorer.coef.T if isinstance(scorer, Expansion) else scorer.coef, order="C")
+    return new | {"dual_coef_": as_given(coef, scorer.kernel, sparse=new["_sparse"])}
+
+
+def as_given(coef: NDArray[np.float64], kernel: Kernel, *, sparse: bool) -> Any:
+    """Dual coefficients in scikit-learn's format: CSR if the data is CSR."""
+    return sp.csr_array(coef) if sparse and not isinstance(kernel, Custom) else coef
 
 
 def _read_settings(state: State, scorer: Expansion | OneVsOne, columns: Columns) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from onkel.estimators.online.batch import Given
 from onkel.estimators.online.certificate import Certified
 from onkel.estimators.online.fitted import reading
 from onkel.estimators.online.fitting import Outcome, StreamedEpochs, Work, fit_in_epochs, learn_chunk
+from onkel.estimators.state.estimator import read_estimator, state_of
 from onkel.estimators.tagging.choose import form_of
 from onkel.estimators.tagging.form import Form
 from onkel.estimators.tagging.input import Tags, read_sequences, read_tags
@@ -405,12 +407,12 @@ class SequencePerceptron(Estimator):
 
     def state(self) -> State:
         """Everything the estimator is: its parameters and, if it has learned, all that it knows."""
-        return states.state_of(self, ("n_iter_", "converged_", "_draw"), learned)
+        return state_of(self, states.known(self, ("n_iter_", "converged_", "_draw"), learned))
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The estimator of a state; it goes on exactly as the one that gave it."""
-        return states.from_state(cls, state, read_running)
+        return read_estimator(cls, state, "learner", partial(states.read_known, read_running))
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle or a copy holds: the running learner at one moment, also if another thread is learning."""
