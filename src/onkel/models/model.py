@@ -9,22 +9,23 @@ estimator nor the algorithm that has learned it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel.errors import InputError, KindError, ShapeError
-from onkel.kernels import Kernel, Linear, prepare
+from onkel.errors import InputError, KindError
+from onkel.kernels import Kernel, Linear
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.models.columns import Columns, dict_of, dicts_of
+from onkel.models.columns import Columns
 from onkel.models.decision import Classes, Decision, Outlier, Ranks
 from onkel.models.expansion import Expansion, ReducedExpansion
+from onkel.models.input import row_of, rows_of
 from onkel.models.linear import FeatureContribution, LinearModel
 from onkel.models.one_vs_one import OneVsOne
-from onkel.models.scorer import Contribution, Scorer, SupportModel, as_one_row, support_data
+from onkel.models.scorer import Contribution, Scorer, SupportModel, support_data
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
 
@@ -228,56 +229,18 @@ class ScoreModel(Frozen):
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """The scorer's outputs for each row of X, checked."""
-        return self.scorer.scores(self._input(X))
+        return self.scorer.scores(self._rows(X))
 
-    def _input(self, X: Any) -> Any:
-        """The rows of X as the scorer takes them, checked."""
-        if not isinstance(X, Rows) and self._takes != "objects":
-            examples = dicts_of(X, frames=self.columns.open)
-            if examples is not None:
-                X = self.columns.rows(examples, type(self).__name__)
-            self.columns.check_names(X)
-        return self._checked(X)
+    def _rows(self, X: Any) -> Rows:
+        return rows_of(X, self._kernel, self.columns, type(self).__name__)
+
+    def _row(self, x: Any) -> Rows:
+        return row_of(x, self._kernel, self.columns, type(self).__name__)
 
     @property
-    def _takes(self) -> str:
-        return self.scorer.kernel.takes if isinstance(self.scorer, SupportModel) else "vectors"
-
-    def _checked(self, X: Any) -> Any:
-        """X as the scorer takes it; kernel values are checked here, as a scorer does not know how many it needs."""
-        if isinstance(self.scorer, LinearModel) and not isinstance(X, Rows):
-            rows = prepare(Linear(), X)
-            assert isinstance(rows, VectorRows)
-            return rows.astype(self.columns.dtype).matrix
-        if isinstance(self.scorer, SupportModel) and self._takes in ("vectors", "anything"):
-            rows = prepare(self.kernel, X)  # in the dtype of the first data, also where the support is in float64
-            X = rows.astype(self.columns.dtype) if isinstance(rows, VectorRows) else rows
-        if self._takes != "gram":
-            return X
-        rows, n = prepare(self.kernel, X), self.columns.n_features
-        if isinstance(rows, GramRows) and rows.block is not None and rows.block.shape[1] != n:
-            raise ShapeError(
-                f"{type(self).__name__} was trained on {n} points, so X must hold kernel values with these, shape "
-                f"(n, {n}); got {rows.block.shape}. For one sample write X[None, :]."
-            )
-        return rows
-
-    def _row(self, x: Any) -> Any:
-        """One example as the scorer takes it."""
-        if self._takes == "objects":
-            return prepare(self.kernel, [x])
-        x = dict_of(x, frames=self.columns.open) if self.columns.names is not None else x
-        self.columns.check_names(x)
-        if isinstance(x, Mapping) and self.columns.names == ():  # nothing has been learned from dicts
-            return self.columns.rows([x], type(self).__name__)
-        row = self.columns.vector(x, type(self).__name__)[None, :] if isinstance(x, Mapping) else as_one_row(x)
-        d = self.columns.n_features
-        if row.shape != (1, d):
-            raise ShapeError(
-                f"{type(self).__name__} was trained on {d} features, so x must be one example of shape ({d},); got "
-                f"shape {getattr(x, 'shape', np.shape(row)[1:])}. For several examples use predict."
-            )
-        return self._checked(row)
+    def _kernel(self) -> Kernel:
+        """The kernel, which says what data the scorer takes; the linear one if it has none."""
+        return self.scorer.kernel if isinstance(self.scorer, SupportModel) else Linear()
 
     # ---------------------------------------------------------------- state
 

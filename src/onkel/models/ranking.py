@@ -109,4 +109,4 @@ class RankingModel(ScoreModel):
         """The index of the best row of X, the items of one query; the first of several."""
         if not isinstance(self.scorer, ItemVote):
             return best_item(self._outputs(X)[:, 0])
-        return best_item(self.scorer.votes(self._input(X)))
+        return best_item(self.scorer.votes(self._rows(X)))

@@ -105,7 +105,7 @@ class SupportModel(Frozen):
 
     def _similarities(self, x: Any) -> NDArray[np.float64]:
         """k(s, x) of one point x with each support vector, shape (m,)."""
-        rows = self._rows(x if isinstance(x, Rows) else as_one_row(x) if self.kernel.takes != "objects" else [x])
+        rows = self._rows(as_one_row(x) if isinstance(x, Rows) or self.kernel.takes != "objects" else [x])
         if len(rows) != 1:
             raise ShapeError(f"explain: x must be one point; got {len(rows)}.")
         K = np.empty((1, len(self.support)), dtype=rows.dtype)
@@ -159,7 +159,9 @@ def check_output(output: Any, n_outputs: int) -> int:
 
 
 def as_one_row(x: Any) -> Any:
-    """One point as a matrix of one row; a matrix stays as it is."""
+    """One point as a matrix of one row; a matrix stays as it is, and so do rows."""
+    if isinstance(x, Rows):
+        return x
     if hasattr(x, "toarray"):
         return x if x.ndim == 2 else x.reshape(1, -1)
     array = np.asarray(x)

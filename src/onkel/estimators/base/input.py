@@ -23,6 +23,7 @@ from onkel.kernels.precision import in_range
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.models.columns import Columns, dicts_of
+from onkel.models.input import rows_of, takes_rows
 from onkel.models.vocabulary import Vocabulary, first_columns
 
 __all__ = [
@@ -34,18 +35,12 @@ __all__ = [
     "more_data",
     "rows_to_predict",
     "sample_weights",
-    "takes_rows",
 ]
 
 CSR = (sp.csr_array, sp.csr_matrix)
 FLOATS = [np.float64, np.float32]  # accepted as they are; other numbers become the first
 
 TargetKind = Literal["labels", "numbers", "several numbers", "none"]  # one target, or (n, targets)
-
-
-def takes_rows(kernel: Kernel | None) -> bool:
-    """Whether the data are rows of numbers: a matrix, or dicts. Without a kernel they are."""
-    return kernel is None or kernel.takes in ("vectors", "anything")
 
 
 class Checked(NamedTuple):
@@ -129,16 +124,11 @@ def more_data(
 
 def rows_to_predict(estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any) -> Rows:
     """Checks data to predict; they get the dtype of the first data."""
-    examples = dicts_of(X, frames=columns.open) if takes_rows(kernel) else None
-    if examples is not None:
-        named = columns.rows(examples, type(estimator).__name__)
-        kernel.check_rows(named, "X")
-        return named
-    if kernel.takes != "objects" and not _is_plain(estimator, kernel, columns, X):
+    named = takes_rows(kernel) and dicts_of(X, frames=columns.open) is not None
+    if kernel.takes != "objects" and not named and not _is_plain(estimator, kernel, columns, X):
         sparse = "csr" if takes_rows(kernel) else False
         X = validate_data(estimator, X, reset=False, accept_sparse=sparse, dtype=FLOATS)
-    rows = prepare(kernel, X)
-    return rows.astype(columns.dtype) if isinstance(rows, VectorRows) else rows
+    return rows_of(X, kernel, columns, type(estimator).__name__)
 
 
 def sample_weights(sample_weight: Any, n: int, name: str) -> NDArray[np.float64]:

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import KindError, ValuesError
-from onkel.estimators.base.one_example import brings_features, by_name, one_row
+from onkel.estimators.base.one_example import brings_features
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.online.batch import Given
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitting import learn_chunk
+from onkel.models.input import by_name, row_of
 
 __all__ = ["decision_function", "learn_one_number", "partial_fit_numbers"]
 
@@ -67,7 +68,7 @@ def learn_one_number(self: Online, x: Any, y: Any = None) -> Online:
         if brings_features(x, columns):
             self._learn_one_more(x, np.array([y], dtype=np.float64))
             return self
-        row = one_row(x, running.kernel, columns, self._name)
+        row = row_of(x, running.kernel, columns, self._name)
         learner.check_rows(row, self._name)
         learner.learn_one(row, np.array([[y]], dtype=np.float64))
     return self

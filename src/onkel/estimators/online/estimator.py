@@ -29,9 +29,9 @@ from onkel.checks import check_integer
 from onkel.errors import InputError, KindError
 from onkel.estimators.base.class_weight import class_weights
 from onkel.estimators.base.estimator import Estimator, warn_of_conflicts
-from onkel.estimators.base.input import Checked, are_labels, first_data, more_data, rows_to_predict, takes_rows
+from onkel.estimators.base.input import Checked, are_labels, first_data, more_data, rows_to_predict
 from onkel.estimators.base.labels import Labels, check_labels, refuse_one_class, refuse_other_classes
-from onkel.estimators.base.one_example import as_batch, brings_features, by_name, one_row
+from onkel.estimators.base.one_example import brings_features
 from onkel.estimators.base.parameters import BuiltWith
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.base.targets import Targets
@@ -50,6 +50,7 @@ from onkel.kernels.vectors import VectorRows
 from onkel.learners.epochs import Epochs
 from onkel.learners.learner import Learner
 from onkel.models.columns import Columns, dict_of
+from onkel.models.input import as_batch, by_name, row_of, takes_rows
 from onkel.models.model import ScoreModel
 from onkel.models.vocabulary import Vocabulary
 from onkel.states.state import State
@@ -274,7 +275,7 @@ class OnlineEstimator(Estimator):
             x = by_name(x, columns)
             known = running.targets.knows(label, learner.n_seen) and getattr(self, "class_weight", None) is None
             if known and not brings_features(x, columns):
-                row = one_row(x, running.kernel, columns, self._name)
+                row = row_of(x, running.kernel, columns, self._name)
                 learner.check_rows(row, self._name)
                 learner.learn_one(row, running.targets.target(label))
             elif known and type(x) is dict and isinstance(columns, Vocabulary):
@@ -302,7 +303,7 @@ class OnlineEstimator(Estimator):
         if isinstance(x, dict) and takes_rows(running.kernel):
             row: Rows = ObjectRows(np.array([x]))
         else:
-            row = one_row(x, running.kernel, running.columns, self._name)
+            row = row_of(x, running.kernel, running.columns, self._name)
             running.learner.check_rows(row, self._name)
         if weights[0] == 0:
             running.learner.skip_to(row_id + 1)
@@ -343,7 +344,7 @@ class OnlineEstimator(Estimator):
             if self._knows_no_class():
                 return None
             learner, which = running.learner, getattr(self, "hypothesis", "last")
-            row = one_row(x, running.kernel, running.held_columns(), self._name)
+            row = row_of(x, running.kernel, running.held_columns(), self._name)
             if which in ("last", "averaged"):  # without making a scorer first
                 scores = learner.scores(row, *([learner.averaged()] if which == "averaged" else []))
                 return running.targets.decide_one(scores, learner)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from onkel._core import Lock
 from onkel._core.transaction import assign
-from onkel.estimators.base.input import takes_rows
-from onkel.estimators.base.one_example import named_columns, with_features_of
+from onkel.estimators.base.one_example import with_features_of
 from onkel.estimators.base.targets import Targets
 from onkel.estimators.online.batch import Batch
 from onkel.kernels import Kernel, Linear
@@ -30,6 +29,7 @@ from onkel.kernels.vectors import VectorRows
 from onkel.learners.learner import Learner
 from onkel.learners.perceptron.groups import Groups
 from onkel.models.columns import Columns
+from onkel.models.input import named_columns, takes_rows
 from onkel.models.scorer import Scorer
 from onkel.models.vocabulary import Vocabulary, is_sparse
 
