@@ -25,11 +25,10 @@ from onkel.estimators.base.parameters import check_budget
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.base.targets import Numbers, Targets, Unlabelled
 from onkel.estimators.online import by_task
-from onkel.estimators.online.batch import Given
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitted import reading
 from onkel.estimators.online.fitting import fit_in_epochs
-from onkel.estimators.online.running import Running
+from onkel.estimators.online.running import Given, Running
 from onkel.kernels import Kernel
 from onkel.learners import rules
 from onkel.learners.budgeted.learner import BudgetedLearner

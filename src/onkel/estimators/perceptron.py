@@ -20,12 +20,11 @@ from onkel.estimators.base.estimator import warn_of_conflicts
 from onkel.estimators.base.parameters import bytes_of
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.online import by_task, fitted
-from onkel.estimators.online.batch import Batch
 from onkel.estimators.online.certificate import Certified
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitted import reading
 from onkel.estimators.online.fitting import Outcome, Work
-from onkel.estimators.online.running import Running
+from onkel.estimators.online.running import Batch, Running
 from onkel.kernels import Kernel
 from onkel.learners.perceptron.kernel import HYPOTHESES, Hypothesis, KernelPerceptronLearner
 from onkel.learners.perceptron.kernel_epochs import KeptScoreEpochs

@@ -16,11 +16,10 @@ from sklearn.base import ClassifierMixin
 from onkel.estimators.base.grades import Grades
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.online import fitted
-from onkel.estimators.online.batch import Given
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitted import reading
 from onkel.estimators.online.fitting import fit_in_epochs, learn_chunk
-from onkel.estimators.online.running import Running
+from onkel.estimators.online.running import Given, Running
 from onkel.kernels import Kernel, Linear
 from onkel.learners.perceptron.prank import KernelPRankLearner, LinearPRankLearner
 

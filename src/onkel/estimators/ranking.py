@@ -19,11 +19,10 @@ from onkel.estimators.base.parameters import HYPOTHESES
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.base.targets import Queries
 from onkel.estimators.online import fitted
-from onkel.estimators.online.batch import Given
 from onkel.estimators.online.certificate import Certified
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitting import Outcome, Work, fit_in_epochs, learn_chunk
-from onkel.estimators.online.running import LINEAR, Running
+from onkel.estimators.online.running import LINEAR, Given, Running
 from onkel.kernels import Kernel
 from onkel.learners.perceptron.groups import Groups, grouped
 from onkel.learners.perceptron.ranking import PAIRS, KernelRankingLearner, LinearRankingLearner, Pairs, RankingLearner

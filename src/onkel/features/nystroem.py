@@ -16,8 +16,7 @@ from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_one_of
 from onkel.errors import GramError, InputError, KindError, ValuesError, signed
 from onkel.estimators.base.estimator import set_params, undo_on_error
-from onkel.estimators.base.kernel_parameter import SCIKIT_LEARN, check_kernel, kernel_of, resolved_kernel
-from onkel.estimators.base.parameters import seed_of
+from onkel.estimators.base.parameters import SCIKIT_LEARN, check_kernel, kernel_of, resolved_kernel, seed_of
 from onkel.estimators.state.checks import check_rows, refuse
 from onkel.features.map_state import from_map_state, map_state, read_kernel
 from onkel.features.reservoir import Reservoir

@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer
 from onkel.errors import ParameterError, ValuesError
 from onkel.estimators.base.estimator import set_params, undo_on_error
-from onkel.estimators.base.kernel_parameter import SCIKIT_LEARN, check_kernel, resolved_kernel
+from onkel.estimators.base.parameters import SCIKIT_LEARN, check_kernel, resolved_kernel
 from onkel.estimators.state.checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state, read_kernel
 from onkel.kernels import RBF, Kernel, Laplacian, Matern, RationalQuadratic, prepare

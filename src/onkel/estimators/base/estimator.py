@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from onkel._core.transaction import restore
 from onkel.bounds.equal_rows import conflicts
 from onkel.errors import InputError, KindError, ParameterError, warn
-from onkel.estimators.base.kernel_parameter import check_kernel, kernel_of, resolved_kernel
+from onkel.estimators.base.parameters import check_kernel, kernel_of, resolved_kernel
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows

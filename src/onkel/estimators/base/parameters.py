@@ -1,4 +1,8 @@
-"""Parameters that several estimators have: their checks, what follows from them, and which may change."""
+"""Parameters that several estimators have: their checks, what follows from them, and which may change.
+
+The kernel is an object, or a name with gamma, degree and coef0. The defaults of these are `KERNEL_DEFAULTS` of a class;
+gamma=None there stands for scikit-learn's default. A class without the parameter kernel has the linear one.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,28 @@ from sklearn.utils import check_random_state
 
 from onkel.checks import check_integer
 from onkel.errors import ParameterError
+from onkel.kernels import Kernel, Linear
+from onkel.kernels.named import default_gamma, named_kernel, refuse_unused, resolve_gamma
+from onkel.kernels.rows import Rows
 
-__all__ = ["FREE", "HYPOTHESES", "BuiltWith", "bytes_of", "check_budget", "seed_of"]
+__all__ = [
+    "FREE",
+    "HYPOTHESES",
+    "SCIKIT_LEARN",
+    "BuiltWith",
+    "bytes_of",
+    "check_budget",
+    "check_kernel",
+    "kernel_of",
+    "resolved_kernel",
+    "seed_of",
+]
 
 # Parameters that every call of a learning method reads anew. All others are built into the learner by the first one.
 FREE = frozenset({"max_iter", "shuffle", "random_state", "class_weight", "warm_start", "verbose"})
 MOST_BUDGET = 1 << 62  # which the compiled core can count
 MOST_BYTES = 1 << 62
+SCIKIT_LEARN: dict[str, Any] = {"gamma": None, "degree": 3, "coef0": 1}  # the defaults of its ridge and its maps
 HYPOTHESES = ("averaged", "voted", "last")  # of the perceptrons for lists and for sentences
 
 
@@ -33,6 +52,39 @@ def seed_of(random_state: Any) -> int:
 def bytes_of(cache_size: float) -> int:
     """The bytes of a `cache_size` in MB, which are 2²⁰ bytes each, as in LIBSVM and so in scikit-learn."""
     return int(min(float(cache_size) * 2**20, MOST_BYTES))
+
+
+# ---------------------------------------------------------------- the kernel
+
+
+def check_kernel(estimator: Any) -> None:
+    """Refuses gamma, degree or coef0 beside a kernel object, which has its own."""
+    if hasattr(estimator, "kernel"):
+        defaults = estimator.KERNEL_DEFAULTS
+        given = {name: getattr(estimator, name, default) for name, default in defaults.items()}
+        refuse_unused(estimator.kernel, given, defaults, type(estimator).__name__)
+
+
+def kernel_of(estimator: Any, gamma: float = 1.0) -> Kernel:
+    """The kernel with this gamma; before gamma is known, it says what kind of data the estimator takes."""
+    if not hasattr(estimator, "kernel"):
+        return Linear()
+    degree, coef0 = (getattr(estimator, name, estimator.KERNEL_DEFAULTS[name]) for name in ("degree", "coef0"))
+    return named_kernel(estimator.kernel, gamma, degree, coef0, type(estimator).__name__)
+
+
+def resolved_kernel(estimator: Any, rows: Rows) -> tuple[Kernel, float | None]:
+    """The kernel for the first data of a fit, and gamma; None for a kernel object."""
+    if isinstance(estimator.kernel, Kernel):
+        return estimator.kernel, None
+    gamma = estimator.gamma
+    if gamma is None and estimator.KERNEL_DEFAULTS["gamma"] is None:
+        gamma = default_gamma(estimator.kernel)
+    gamma = resolve_gamma(gamma, rows, type(estimator).__name__)
+    return kernel_of(estimator, gamma), gamma
+
+
+# ---------------------------------------------------------------- changes of parameters
 
 
 class BuiltWith:

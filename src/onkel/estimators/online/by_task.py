@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from onkel.errors import KindError, ValuesError
 from onkel.estimators.base.one_example import brings_features
 from onkel.estimators.base.shared_docs import shared_docs
-from onkel.estimators.online.batch import Given
 from onkel.estimators.online.estimator import OnlineEstimator
 from onkel.estimators.online.fitting import learn_chunk
+from onkel.estimators.online.running import Given
 from onkel.models.input import by_name, row_of
 
 __all__ = ["decision_function", "learn_one_number", "partial_fit_numbers"]

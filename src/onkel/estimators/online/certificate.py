@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from onkel.bounds.certificates import certify_budgeted_fit
 from onkel.bounds.theorems import Certificate, Theorem, uncertified
-from onkel.estimators.online.batch import Batch
-from onkel.estimators.online.running import Running
+from onkel.estimators.online.running import Batch, Running
 from onkel.learners.perceptron.kernel import KernelPerceptronLearner
 from onkel.learners.perceptron.linear import LinearPerceptronLearner
 from onkel.models.expansion import Expansion

@@ -37,11 +37,19 @@ from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.base.targets import Targets
 from onkel.estimators.online import fitted
 from onkel.estimators.online import state as states
-from onkel.estimators.online.batch import Batch, Given, Weighed, queries_of, weighed
 from onkel.estimators.online.certificate import Certified, certificate, certify
-from onkel.estimators.online.fitted import FeatureAttribute, reading
+from onkel.estimators.online.fitted import reading
 from onkel.estimators.online.fitting import Outcome, StreamedEpochs, Work, fit_in_epochs, learn_chunk, undo_if_refused
-from onkel.estimators.online.running import LINEAR, Running
+from onkel.estimators.online.running import (
+    LINEAR,
+    Batch,
+    FeatureAttribute,
+    Given,
+    Running,
+    Weighed,
+    queries_of,
+    weighed,
+)
 from onkel.estimators.state.estimator import read_estimator, state_of
 from onkel.gram import check_gram
 from onkel.kernels import Kernel, Precomputed

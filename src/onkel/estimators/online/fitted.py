@@ -32,7 +32,7 @@ from onkel.models.scorer import Scorer, support_data
 from onkel.models.vocabulary import Vocabulary
 from onkel.models.vote import Vote
 
-__all__ = ["FeatureAttribute", "expansion", "in_class_order", "reading", "scorer_of", "shown"]
+__all__ = ["expansion", "in_class_order", "reading", "scorer_of", "shown"]
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
@@ -122,29 +122,6 @@ def expansion(scorer: Scorer, who: str, *, or_vote: bool = False) -> Any:
     if not isinstance(scorer, Expansion | Vote):
         raise AttributeError(f"a {who} keeps no support vectors; see coef_")
     return scorer
-
-
-class FeatureAttribute:
-    """`n_features_in_` or `feature_names_in_`, which follow from the columns of the running learner.
-
-    Sparse dicts have the features that the learner depends on.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, estimator: Any, owner: type) -> Any:
-        running = None if estimator is None else vars(estimator).get("_running")
-        if running is None:
-            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        with running.lock:
-            columns = running.columns
-            if isinstance(columns, Vocabulary):
-                columns = columns.held(running.learner.features_in_use).columns()[0]
-        found = columns.n_features if self.name == "n_features_in_" else columns.names
-        if found is None:
-            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        return found if self.name == "n_features_in_" else columns.names_array()
 
 
 # ---------------------------------------------------------------- attributes

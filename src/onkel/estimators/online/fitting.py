@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from onkel._core.transaction import restore
 from onkel.estimators.base.progress import progress_bar
-from onkel.estimators.online.batch import Given
+from onkel.estimators.online.running import Given
 from onkel.learners.epochs import Epochs
 
 __all__ = ["Outcome", "Running", "StreamedEpochs", "Work", "fit_in_epochs", "learn_chunk", "undo_if_refused"]

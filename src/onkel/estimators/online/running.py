@@ -1,5 +1,9 @@
 """A running learner: the learner at work for an estimator, what y means to it, the columns of its rows, and their lock.
 
+    Given      X, y and what comes with the rows, as the user gave them
+    Batch      rows, decoded targets, positive weights and row ids; an example is a row, a query or a sentence
+    Running    learns from batches
+
 The three of them belong together, and change together: when a class turns up, the learner gets an output and the
 targets a class; when dicts bring features, the learner gets room for them and the columns their names. Such a change is
 made on a copy of the learner, which then takes its place with the rest, at once. So at every moment, whatever
@@ -20,26 +24,117 @@ from numpy.typing import NDArray
 
 from onkel._core import Lock
 from onkel._core.transaction import assign
+from onkel.estimators.base.class_weight import class_weights
+from onkel.estimators.base.input import Checked, sample_weights
 from onkel.estimators.base.one_example import with_features_of
-from onkel.estimators.base.targets import Targets
-from onkel.estimators.online.batch import Batch
+from onkel.estimators.base.targets import Decoded, Targets
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.rows import ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.learners.learner import Learner
-from onkel.learners.perceptron.groups import Groups
+from onkel.learners.perceptron.groups import Groups, grouped
 from onkel.models.columns import Columns
 from onkel.models.input import named_columns, takes_rows
 from onkel.models.scorer import Scorer
 from onkel.models.vocabulary import Vocabulary, is_sparse
 
-__all__ = ["LINEAR", "Running"]
+__all__ = ["LINEAR", "Batch", "FeatureAttribute", "Given", "Running", "Weighed", "queries_of", "weighed"]
 
 L = TypeVar("L", bound=Learner, covariant=True)
 
 LINEAR = Linear()
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Example = Mapping[Any, Any]
+
+
+# ---------------------------------------------------------------- batches
+
+
+class Given(NamedTuple):
+    """What a user gave to a method that learns."""
+
+    X: Any
+    y: Any = None
+    sample_weight: Any = None
+    qid: Any = None  # the query of each row, of a ranker
+    classes: Any = None  # all labels that will ever come
+    lengths: Any = None  # the number of tokens of each sentence, of a tagger
+
+
+class Batch(NamedTuple):
+    """Checked examples with positive weights, ready to be learned from."""
+
+    rows: Rows
+    targets: Decoded  # (n,)
+    weights: Floats  # (n,)
+    row_ids: Ints  # (n,)
+    next_row_id: int  # the id of the row after all that were given, also after those of weight 0
+
+    def part(self, index: slice | NDArray) -> Batch:
+        """Some of the examples."""
+        return Batch(
+            self.rows[index], self.targets.part(index), self.weights[index], self.row_ids[index], self.next_row_id
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return len(self.rows)
+
+
+class Weighed(NamedTuple):
+    """Checked examples with positive weights, whose y has not been decoded yet."""
+
+    rows: Rows
+    y: NDArray  # (n,): labels or numbers, as they were given
+    weights: Floats  # (n,)
+    row_ids: Ints  # (n,)
+    next_row_id: int
+
+    def decoded(self, targets: Targets, who: str) -> Batch:
+        """The batch; refuses a y that these targets cannot read."""
+        return Batch(self.rows, targets.decode(self.y, who), self.weights, self.row_ids, self.next_row_id)
+
+
+def weighed(
+    checked: Checked,
+    sample_weight: Any,
+    class_weight: Any,
+    first_id: int,
+    who: str,
+    targets: Targets | None,
+    *,
+    balanced: bool,
+) -> Weighed:
+    """The examples with positive weights: sample weight times class weight.
+
+    `targets` are those of the stream so far, None in a new fit; `balanced` says whether class_weight="balanced" is
+    allowed.
+    """
+    rows, n = checked.rows, len(checked.rows)
+    y = np.ones(n) if checked.y is None else np.asarray(checked.y)
+    weights = sample_weights(sample_weight, n, who)
+    if class_weight is not None:
+        weights *= class_weights(class_weight, y, weights > 0, who, targets, balanced=balanced)
+    present = np.flatnonzero(weights > 0)
+    if len(present) < n:
+        rows, y, weights = rows[present], y[present], weights[present]
+    return Weighed(rows, y, weights, first_id + present, first_id + n)
+
+
+def queries_of(checked: Checked, qid: Any, first_id: int, who: str) -> Weighed:
+    """The queries of checked rows, each of weight 1; their grades are with the items."""
+    rows, y = checked.rows, np.asarray(checked.y, dtype=np.float64)
+    order, starts = grouped(qid, len(rows), who)
+    if (np.diff(order) != 1).any():
+        rows, y = rows[order], y[order]
+    groups = Groups(rows, starts, y, first_id + order)
+    n = len(groups)
+    return Weighed(groups, np.zeros(n), np.ones(n), first_id + starts[:-1], first_id + len(y))
+
+
+# ---------------------------------------------------------------- the running learner
 
 
 class Savepoint(NamedTuple):
@@ -263,3 +358,25 @@ class Running(Generic[L]):
         with self.lock:  # somebody may have predicted in between, so that the cache goes
             assign(self, learner=to.learner, targets=to.targets, columns=to.columns, cache=Cache())
             to.learner.rollback(to.at)
+
+
+class FeatureAttribute:
+    """`n_features_in_` or `feature_names_in_` of an estimator, which follow from the columns of its running learner.
+
+    Sparse dicts have the features that the learner depends on.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: type) -> Any:
+        running: Running[Any] | None = None if estimator is None else vars(estimator).get("_running")
+        found = None
+        if running is not None:
+            with running.lock:
+                held = running.held_columns()
+            columns = held.columns()[0] if isinstance(held, Vocabulary) else held
+            found = columns.n_features if self.name == "n_features_in_" else columns.names
+        if found is None:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        return found if self.name == "n_features_in_" else columns.names_array()

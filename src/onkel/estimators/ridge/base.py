@@ -15,7 +15,7 @@ from onkel.checks import check_flag, check_number
 from onkel.errors import KindError, ParameterError, ShapeError, warn
 from onkel.estimators.base.estimator import Estimator
 from onkel.estimators.base.input import all_data, attributes_of, rows_to_predict, sample_weights
-from onkel.estimators.base.kernel_parameter import SCIKIT_LEARN
+from onkel.estimators.base.parameters import SCIKIT_LEARN
 from onkel.estimators.ridge.solvers import Fitted
 from onkel.estimators.ridge.state import read_solution, solution
 from onkel.estimators.state.estimator import read_estimator, state_of

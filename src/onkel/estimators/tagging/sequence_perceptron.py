@@ -20,10 +20,10 @@ from onkel.errors import InputError
 from onkel.estimators.base.estimator import Estimator
 from onkel.estimators.base.parameters import HYPOTHESES, BuiltWith
 from onkel.estimators.online import state as states
-from onkel.estimators.online.batch import Given
 from onkel.estimators.online.certificate import Certified
 from onkel.estimators.online.fitted import reading
 from onkel.estimators.online.fitting import Outcome, StreamedEpochs, Work, fit_in_epochs, learn_chunk
+from onkel.estimators.online.running import Given
 from onkel.estimators.state.estimator import read_estimator, state_of
 from onkel.estimators.tagging.choose import form_of
 from onkel.estimators.tagging.form import Form
