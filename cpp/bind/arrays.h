@@ -27,6 +27,8 @@ template <class T> using OutBlock = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>
 template <class T> using Out3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Indptr = In1<int64_t>;
 using Indices = In1<int32_t>;
+// The number of rows of CSR arrays; -1 if indptr is empty, which Check::csr refuses.
+inline int64_t row_count(const Indptr& indptr) { return int64_t(indptr.shape(0)) - 1; }
 template <class A> auto data_or_null(const std::optional<A>& array) { return array ? array->data() : nullptr; }
 
 }}  // namespace onkel::bind

@@ -16,6 +16,7 @@
 
 namespace onkel { namespace bind {
 
+void bind_rows(nb::module_& m);
 void bind_product(nb::module_& m);
 void bind_perceptron(nb::module_& m);
 void bind_prank(nb::module_& m);
@@ -45,6 +46,7 @@ NB_MODULE(_native, m) {
   m.def("simd_target", [] { return std::string(onkel::current_target().name); });
   m.def("select_simd", [](const std::string& name) { return onkel::select_target(name.c_str()); }, "name"_a);
   nb::set_leak_warnings(false);  // what lives at the end of a process goes with it
+  onkel::bind::bind_rows(m);
   onkel::bind::bind_product(m);
   onkel::bind::bind_perceptron(m);
   onkel::bind::bind_prank(m);

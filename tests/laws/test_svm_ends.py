@@ -16,7 +16,7 @@ from onkel import SVC, SVR, OneClassSVM, OnlineSVC
 from onkel.errors import ValuesError
 from onkel.kernels import RBF, prepare
 from onkel.learners.lasvm import learner as lasvm
-from onkel.solvers.svm import dual
+from onkel.solvers.svm import dual, working_set
 from onkel.solvers.svm.problem import Limits, Problem
 
 STEPS = 300_000  # for fits that cannot converge: enough to see that nothing overflows
@@ -76,8 +76,8 @@ def test_float32_that_stalls_goes_on_in_float64():
 @pytest.mark.parametrize("tol", [1e-300, 1e-14])
 @dtypes
 def test_working_sets_whose_errors_are_above_tol_end(dtype, tol, monkeypatch):
-    monkeypatch.setattr(dual, "WHOLE", 50)
-    monkeypatch.setattr(dual, "WORKING", 64)
+    monkeypatch.setattr(working_set, "WHOLE", 50)
+    monkeypatch.setattr(working_set, "WORKING", 64)
     X, numbers = points(dtype, 400)
     y, zeros = np.sign(numbers), np.zeros(400)
     problem = Problem(KERNEL, prepare(KERNEL, X), np.arange(400), y, np.minimum(0, 10 * y), np.maximum(0, 10 * y))

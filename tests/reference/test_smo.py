@@ -11,7 +11,7 @@ from strategies import seeds
 
 from onkel._core import _native, simd, simd_targets
 from onkel.kernels import RBF, Linear, prepare
-from onkel.solvers.svm import dual
+from onkel.solvers.svm import dual, working_set
 from onkel.solvers.svm.problem import Limits, Problem, feasible
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -100,8 +100,8 @@ def test_a_variable_without_room_never_moves():
 @pytest.mark.parametrize("shrinking", [True, False])
 @pytest.mark.parametrize("cache_bytes", [1e3, 1e5, 1e8])
 def test_working_sets_of_any_size_end_at_the_same_objective(dtype, shrinking, cache_bytes, monkeypatch):
-    monkeypatch.setattr(dual, "WHOLE", 50)
-    monkeypatch.setattr(dual, "WORKING", 64)
+    monkeypatch.setattr(working_set, "WHOLE", 50)
+    monkeypatch.setattr(working_set, "WORKING", 64)
     monkeypatch.setattr(dual, "PATIENCE", 0.0)  # rows are left out as soon as they can be
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 4)).astype(dtype)
@@ -133,8 +133,8 @@ def test_feasible_moves_into_the_box_and_to_the_sum(seed, total):
 def test_an_interrupt_keeps_beta_and_scores_in_step(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
-    monkeypatch.setattr(dual, "WHOLE", 20)
-    monkeypatch.setattr(dual, "WORKING", 32)
+    monkeypatch.setattr(working_set, "WHOLE", 20)
+    monkeypatch.setattr(working_set, "WORKING", 32)
     calls = []
 
     def stopped(kernel, *rest, **options):

@@ -3,11 +3,10 @@
 `onkel.solvers.svm.problem` states the problem: min ½ βᵀKβ − zᵀβ with low ≤ β ≤ high and a fixed Σβ, its slopes
 v = z − Kβ, and its violation, which the solver brings below tol.
 
-A round takes the variables that violate most into a working set, computes their kernel values with each other, and
-moves pairs of them in the core (cpp/learn/smo.h) until the violation within the set is small. Then the changes of β are
-added to the scores f = Kβ of all rows, by one product that never stores a kernel value: on today's computers it is
-cheaper to compute a kernel value again than to keep it. A problem that fits into one working set is solved in one
-round.
+A round takes the variables that violate most into a working set (`onkel.solvers.svm.working_set`), and moves pairs of
+them in the core (cpp/learn/smo.h) until the violation within the set is small. Then the changes of β are added to the
+scores f = Kβ of all rows, by one product that never stores a kernel value: on today's computers it is cheaper to
+compute a kernel value again than to keep it. A problem that fits into one working set is solved in one round.
 
 Most variables soon stay at a bound. Rows whose variables are at a bound and violate with no other variable are left out
 of the products (*shrinking*) until the problem of the remaining rows is solved. Then their scores are computed anew,
@@ -44,17 +43,14 @@ from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel.kernels.rows import Rows
-from onkel.kernels.tiles import add_scores, fill
+from onkel.kernels.tiles import add_scores
 from onkel.kernels.vectors import VectorRows
 from onkel.solvers.svm.problem import Ended, Limits, Problem, Slopes, Solution, duality_gap, offset, slopes
+from onkel.solvers.svm.working_set import BLOCK_STEP, WorkingSet, largest
 
 __all__ = ["solve", "solve_block"]
 
-WORKING = 2048  # variables of a working set; twice as many if more than WORKING variables are between their bounds
-LEAST = 16  # variables of a working set, however small the cache is
-WHOLE = 4096  # a problem of at most this many variables is one working set
 INNER = 0.3  # a working set is left when its violation has fallen to this fraction of that of the whole problem
-BLOCK_STEP = 32  # rows of K have a multiple of this many values: kBlockStep in cpp/target/target.h
 CALL_STEPS = 1 << 25  # steps × variables of one native call: about 0.05 s
 SHRINK = 0.7  # rows are left out if at most this fraction of the present rows remains, and if leaving them out would
 PATIENCE = 2.0  # by now have saved this many times the kernel values that it costs to take them back
@@ -146,9 +142,7 @@ class _Run:
         self.beta, self.f = np.zeros(len(p.z)), np.zeros(len(p.rows))
         self.steps, self._rounds, self.stalled = 0, 0, False  # rounds since the last look at the errors of f
         self.most_steps = limits.steps if limits.steps < math.inf else max(STEPS, STEPS_A_ROW * len(p.z))
-        self._cache_bytes = cache_bytes
-        self._make_room(WHOLE if len(p.z) <= WHOLE else WORKING)
-        self._set = np.empty(0, dtype=np.int64)  # the working set
+        self._set = WorkingSet(p, cache_bytes)
         self._live: NDArray[np.bool_] | None = None  # the variables of the rows that are not left out; None: all
         self._rows, self._which = p.rows, np.arange(len(p.rows))  # these rows, and their indices
         self._missed = 0.0  # kernel values that shrinking would have saved so far
@@ -178,84 +172,32 @@ class _Run:
 
     def round(self, now: Slopes) -> None:
         """One round: chooses a working set, moves its pairs, and updates f."""
-        p, count = self.problem, len(self.beta)
+        p = self.problem
         self._rounds += 1
         if self._rounds > LOOK:
             self._look_at_errors(now)
             return
         if self.shrinking:
             self._leave_out(now)
-        if len(self._set) < count:
-            self._choose(now)
-            self._fill(self._K[: len(self._set), : len(self._set)])
+        self._set.choose(now, self._live)
         beta, v = self._moved(now)
-        if len(self._set) == count:  # the working set is the whole problem: f follows from v
+        if self._set.is_whole:  # f follows from v
             self.beta = beta
             self.f[p.row] = p.z - v
         else:
             self._change(beta)
 
-    def _fill(self, K: NDArray) -> None:
-        """Computes the kernel values of the working set with each other."""
-        p = self.problem
-        if len(self._set) == len(p.rows) == len(self.beta):
-            if p.gram is not None:
-                p.gram(K)
-            else:
-                fill(p.kernel, p.rows, p.rows, K, kept=False)
-            return
-        which, place = np.unique(p.row[self._set], return_inverse=True)
-        if len(which) == len(place):
-            chosen = p.rows[p.row[self._set]]
-            fill(p.kernel, chosen, chosen, K, kept=False)
-            return
-        chosen = p.rows if len(which) == len(p.rows) else p.rows[which]
-        once = np.empty((len(which), len(which)), dtype=K.dtype)  # in regression a row may be there twice
-        fill(p.kernel, chosen, chosen, once, kept=False)
-        for i, row in enumerate(place):
-            np.take(once[row], place, out=K[i])
-
-    def _make_room(self, size: int) -> None:
-        """Makes room for the kernel values of a working set of `size` variables, as far as the cache allows."""
-        p = self.problem
-        values = int(self._cache_bytes) // p.rows.dtype.itemsize
-        if len(p.z) > len(p.rows):  # in regression: room for the kernel values of the rows and of the variables
-            values = 4 * values // 5
-        self.size = min(size, len(p.z), max(LEAST, math.isqrt(values) - 2 * BLOCK_STEP))
-        stride = -(-self.size // BLOCK_STEP) * BLOCK_STEP + BLOCK_STEP  # not a power of two, unlike most sizes
-        self._K = np.zeros((self.size, stride), dtype=self.problem.rows.dtype)
-
-    def _choose(self, now: Slopes) -> None:
-        """Chooses the working set: the later half of the last set, and the variables that violate most."""
-        count = len(self.beta)
-        if self.size == WORKING and np.count_nonzero(now.grows & now.shrinks) > WORKING:
-            self._make_room(2 * WORKING)
-        if self.size >= count:
-            self._set = np.arange(count)
-            return
-        kept = self._set[-(self.size // 2) :]
-        if self._live is not None:
-            kept = kept[self._live[kept]]
-        free = np.ones(count, dtype=bool)
-        free[kept] = False
-        wanted = (self.size - len(kept)) // 2
-        top = _largest(now.v, np.flatnonzero(now.grows & free & (now.v > now.bottom)), wanted)
-        free[top] = False
-        bottom = _largest(-now.v, np.flatnonzero(now.shrinks & free & (now.v < now.top)), wanted)
-        self._set = np.concatenate([kept, top, bottom])
-
     def _moved(self, now: Slopes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """β after the pairs of the working set have moved, and v of the working set."""
-        p, q, chosen = self.problem, len(self._set), self._set
-        b, v, low, high = np.zeros((4, self._K.shape[1]))
+        p, q, chosen, K = self.problem, len(self._set), self._set.variables, self._set.K
+        b, v, low, high = np.zeros((4, K.shape[1]))
         b[:q], v[:q], low[:q], high[:q] = self.beta[chosen], now.v[chosen], p.low[chosen], p.high[chosen]
-        whole = q == len(self.beta)
-        tol = 0.5 * self.tol if whole else max(0.5 * self.tol, INNER * now.violation)
+        tol = 0.5 * self.tol if self._set.is_whole else max(0.5 * self.tol, INNER * now.violation)
         most = max(1, CALL_STEPS // q)
         for _ in range(CALLS):
             left = self.most_steps - self.steps
             last_b, last_v = b.copy(), v.copy()
-            steps, gap = _native.smo(self._K, q, low, high, b, v, p.sum_fixed, tol, int(min(most, left)))
+            steps, gap = _native.smo(K, q, low, high, b, v, p.sum_fixed, tol, int(min(most, left)))
             self.steps += steps
             if not gap > tol or steps >= left or self.limits.over:
                 break
@@ -358,7 +300,7 @@ class _Run:
 
     def _rounding(self, beta: NDArray[np.float64]) -> float:
         """About the rounding error in float64 of v at β, or at the β of the working set."""
-        return EPS * float(np.linalg.norm(beta)) * float(np.abs(np.diagonal(self._K)).max(initial=0.0))
+        return EPS * float(np.linalg.norm(beta)) * self._set.largest_square()
 
     def _far_away(self, beta: NDArray[np.float64]) -> bool:
         """Whether kernel values in float32 are too inexact for a β this large."""
@@ -366,8 +308,8 @@ class _Run:
 
     def _look_at_errors(self, now: Slopes) -> None:
         """Corrects f of the rows that violate most; the solver stalls if its errors are as large as the violation."""
-        top = _largest(now.v, np.flatnonzero(now.grows), LOOKED_AT)
-        bottom = _largest(-now.v, np.flatnonzero(now.shrinks), LOOKED_AT)
+        top = largest(now.v, np.flatnonzero(now.grows), LOOKED_AT)
+        bottom = largest(-now.v, np.flatnonzero(now.shrinks), LOOKED_AT)
         wrong = self._correct(np.unique(self.problem.row[np.concatenate([top, bottom])]))
         self._wrong = max(self._wrong, wrong)
         self.stalled, self._rounds = wrong >= now.violation, 0
@@ -389,8 +331,7 @@ class _Run:
         _, self.beta, self.f = min(found, key=lambda one: one[0])  # a Ctrl-C before this leaves all as it was
         self.problem = self.problem._replace(rows=wide, gram=None)
         self._live, self._rows, self._which = None, wide, np.arange(len(self.f))
-        self._set = self._set[:0]
-        self._make_room(self.size)
+        self._set.restart(self.problem)
         self.stalled, self._missed, self._wrong, self._corrected = False, 0.0, 0.0, math.inf
         return True
 
@@ -420,11 +361,3 @@ def _rows_in(size: int, rows: Rows) -> int:
     """How many rows fit into `size` bytes, with their indices if they are sparse, or in float64."""
     each = 2.0 * rows.stored_values.nbytes / len(rows) if isinstance(rows, VectorRows) else 8.0
     return max(64, int(size / max(each, 1.0)))
-
-
-def _largest(values: NDArray[np.float64], of: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The `count` indices among `of` with the largest values."""
-    if len(of) <= count or count == 0:
-        return of[:count]
-    chosen: NDArray[np.int64] = of[np.argpartition(values[of], len(of) - count)[len(of) - count :]]
-    return chosen

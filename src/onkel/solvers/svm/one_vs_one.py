@@ -145,7 +145,7 @@ class PairProblems:
             return self._class_grams[c]
 
     def coefficients(self, betas: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The coefficients of all rows, (k − 1, n), in the layout of scikit-learn's `dual_coef_`.
+        """The coefficients of all rows, (k − 1, n), laid out as LIBSVM and scikit-learn do.
 
         Column i holds the coefficients of row i in the pairs of its class with the other classes, in their order.
         """
