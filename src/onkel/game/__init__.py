@@ -48,11 +48,9 @@ from onkel.game.ranking import (
     RankerPlayer,
     RankingPlayer,
     ScriptedLists,
-    play_ranking,
 )
-from onkel.game.ranking_record import RankingRound, RankingTrace
-from onkel.game.record import Round, Trace
-from onkel.game.referee import play
+from onkel.game.ranking_record import RankingRound, RankingTrace, play_ranking
+from onkel.game.record import Round, Trace, play
 from onkel.game.sequence_learners import SequenceEstimatorPlayer, SequencePlayerB, StructuredPerceptronPlayer
 from onkel.game.sequence_record import SequenceRound, SequenceTrace, play_sequences
 from onkel.game.sequences import FreshWords, LongSentences, RandomSentences, ScriptedSentences, SequencePlayerA

@@ -1,10 +1,15 @@
-"""The record of a game: its rounds, which can be printed, drawn, saved, loaded and replayed."""
+"""The record of a game: its rounds, which can be printed, drawn, saved, loaded and replayed; and the game of points.
+
+A record can be replayed, so it stands beside the referee that plays its game: `Trace` and `play` are here, those of the
+other games in `onkel.game.ranking_record` and `onkel.game.sequence_record`.
+"""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,16 +17,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from onkel.checks import check_number
-from onkel.errors import InputError
+from onkel.errors import InputError, KindError
+from onkel.game.players import TOLERANCE, PerceptronPlayer, PlayerA, PlayerB, Scripted, check_move, player_name
+from onkel.game.referee import check_start, growth
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from onkel.plot import MistakesDisplay
 
-from onkel.game.players import TOLERANCE, PlayerB, Scripted, check_move
-
-__all__ = ["GameRecord", "Round", "Trace", "outcome", "table"]
+__all__ = ["GameRecord", "Round", "Trace", "outcome", "play", "table"]
 
 FORMAT, VERSION = "onkel-game", 1
 HEAD, TAIL, WIDE = 12, 6, 40  # a printed trace shows so many first and last rounds, and so many letters of a point
@@ -176,8 +181,6 @@ class Trace(GameRecord):
 
     def replay(self, b: PlayerB) -> Trace:
         """The trace of a new game with the same points and labels against another B."""
-        from onkel.game.referee import play
-
         return replace(play(self._script(), b), a=self.a)
 
     def _script(self) -> Scripted:
@@ -226,3 +229,39 @@ class Trace(GameRecord):
             mistakes += r.mistake
             if (r.number, r.mistakes) != (number, mistakes) or (type(r.y), type(r.mistake)) != (int, bool):
                 raise InputError(f"line {number + 1} should be round {number}, mistakes so far {mistakes}; got {r}.")
+
+
+def play(a: PlayerA, b: PlayerB, rounds: int | None = None) -> Trace:
+    """Plays the game and returns its record; a move of A that breaks the rules raises an error.
+
+    In each round A gives x with ‖x‖² ≤ R, B scores it, A gives y with y u·x ≥ γ, and B learns. The rules are checked up
+    to a relative 1e-9 and the rounding error of u·x.
+
+    Parameters
+    ----------
+    a : an adversary: `Orthogonal`, `RandomWithin`, `Greedy`, `Scripted`, or another `PlayerA`.
+    b : a learner that has learned nothing yet: `PerceptronPlayer`, `EstimatorPlayer`, or another `PlayerB`.
+    rounds : the number of rounds, ≥ 1; the game is shorter if A runs out of moves. None (default): all moves of A,
+        which must then be finitely many.
+
+    Cost: one score and one learning step of B per round, and the cost of A's move.
+
+    >>> from onkel.game import Orthogonal, PerceptronPlayer, play
+    >>> print(str(play(Orthogonal(8), PerceptronPlayer())).splitlines()[-1])
+    B erred 8 times in 8 rounds; the theorem allows 8 = R/γ²: attained.
+
+    Source: the notes, sec. 1.
+    """
+    if not isinstance(a, PlayerA):
+        raise KindError(f"play: a must be an adversary such as Orthogonal(8); got {a!r}.")
+    if not isinstance(b, PlayerB):
+        raise KindError(f"play: b must be a PerceptronPlayer(), EstimatorPlayer(estimator) or the like; got {b!r}.")
+    check_start(a, b, rounds, PerceptronPlayer, "play")
+    played: list[Round] = []
+    for number, (x, y) in enumerate(islice(a.moves(b.score), rounds), 1):
+        x, y = check_move(a, x, y, number, "play")
+        score = check_number(b.score(x), f"B's score in round {number}", "play")
+        mistake = bool(b.learn(x, y))
+        mistakes = mistake + (played[-1].mistakes if played else 0)
+        played.append(Round(number, tuple(x.tolist()), y, score, mistake, mistakes, *growth(b, a.u)))
+    return Trace(tuple(played), tuple(a.u.tolist()), a.margin, a.radius_sq, player_name(a), player_name(b))
