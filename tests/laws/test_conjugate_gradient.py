@@ -35,7 +35,7 @@ def both(kernel=KERNEL, rows=None, weights=None, alpha=0.1, *, fit_intercept=Fal
     options = {"tol": 1e-10, "max_iter": 200} | options
     cg = conjugate_gradient(rows, Y, weights, centers, alpha, fit_intercept=fit_intercept, **options)
     K = np.empty((len(rows), len(centers)), dtype=rows.dtype)
-    kernel.gram(rows, centers.rows, K)
+    kernel.inner.gram(rows, centers.rows, K)
     return K @ direct.coef + direct.intercept, K @ cg.coef + cg.intercept, cg
 
 
@@ -90,8 +90,8 @@ def test_every_kernel_value_is_computed_once_in_an_iteration(monkeypatch):
     counted = []
     rows = prepare(KERNEL, X)
     centers = Centers.of(KERNEL, rows[np.arange(40)])
-    gram = type(KERNEL).gram
-    monkeypatch.setattr(type(KERNEL), "gram", lambda k, x, z, out: (counted.append(out.size), gram(k, x, z, out)))
+    gram = type(KERNEL)._gram
+    monkeypatch.setattr(type(KERNEL), "_gram", lambda k, x, z, out: (counted.append(out.size), gram(k, x, z, out)))
     cg = conjugate_gradient(rows, Y, None, centers, 0.1, fit_intercept=True, tol=0.0, max_iter=5)
     assert cg.n_iter == 5
     assert sum(counted) == (1 + 5) * 300 * len(centers)  # one pass for the right-hand side

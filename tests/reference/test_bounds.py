@@ -276,13 +276,13 @@ def test_a_trace_computes_one_gram_block_of_the_support_and_one_product():
     calls = []
 
     class Counting(Linear):
-        def gram(self, x, z, out):
+        def _gram(self, x, z, out):
             calls.append(("gram", len(x) * len(z)))
-            super().gram(x, z, out)
+            super()._gram(x, z, out)
 
-        def add_scores(self, x, s, A, out):
+        def _add_scores(self, x, s, A, out):
             calls.append(("scores", len(x) * len(s)))
-            super().add_scores(x, s, A, out)
+            super()._add_scores(x, s, A, out)
 
     X, y = noisy_line(1, n=50, flipped=10)
     model = SlowClassifier(max_iter=5).fit(X, y)

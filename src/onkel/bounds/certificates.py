@@ -226,7 +226,7 @@ def certificate(
     kept = _kept(sample_weight, run, who)
     n, n_outputs = run.signs.shape
     mistakes = np.bincount(run.output, minlength=n_outputs)
-    radius_sq = float(run.kernel.diagonal(run.rows)[kept].max(initial=0.0)) + run.one
+    radius_sq = float(run.kernel.inner.diagonal(run.rows)[kept].max(initial=0.0)) + run.one
     if not len(run.row):
         return uncertified(mistakes, radius_sq, run.epochs, "no mistake was made, so there is nothing to bound")
     is_psd = is_psd_on(run.kernel, run.rows, run.row, run.one)

@@ -195,6 +195,6 @@ def ranking_trace(estimator: Any, X: Any, y: Any, qid: Any, u: Any, who: str) ->
     along = np.add.reduceat(run.step * F[run.row] / norm, first)  # u·z of each update
     counts = np.arange(1.0, len(first) + 1)
     margin, radius_sq = float(run.margins(F).min()) / norm, float(lengths.max())
-    items = float(run.kernel.diagonal(run.rows).max())
+    items = float(run.kernel.inner.diagonal(run.rows).max())
     progress, norm_sq = np.cumsum(along), np.cumsum(growth)
     return RankingLemmas(progress, margin * counts, norm_sq, radius_sq * counts, margin, radius_sq, items)

@@ -86,7 +86,7 @@ def certify_ranking_fit(learner: RankingLearner, groups: Groups, epochs: int, is
         return uncertified(mistakes, None, epochs, "no mistake was made, so there is nothing to bound")
     if is_psd is not True:
         return uncertified(mistakes, radius_sq, epochs, why_not(is_psd))
-    item_radius_sq = float((learner.kernel or Linear()).diagonal(rows).max())
+    item_radius_sq = float((learner.kernel or Linear()).inner.diagonal(rows).max())
     errors = None
     if learner.kernel is not None:  # a margin is a difference of two scores
         errors = score_errors(rows.dtype, 2.0 * item_radius_sq, np.abs(learner.support.coef).sum(axis=0))
@@ -229,7 +229,7 @@ def ranking_certificate(
     is_psd, radius_sq = is_psd_on(run.kernel, run.rows, run.row), run.radius_sq()
     if is_psd is not True:
         return uncertified(mistakes, radius_sq, epochs, why_not(is_psd))
-    item_radius_sq, found = float(run.kernel.diagonal(run.rows).max()), []
+    item_radius_sq, found = float(run.kernel.inner.diagonal(run.rows).max()), []
     for guess in GUESSES[comparator]:
         coef = run.coef(averaged=guess == "averaged")
         f, norm = run.scores(coef)

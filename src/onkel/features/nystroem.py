@@ -50,7 +50,7 @@ class _Chosen:
     def centers(self) -> Centers:
         """The centres with their factor, in float64; computed when it is first needed."""
         rows = self.rows.wide()
-        _refuse_infinite(self.kernel, self.kernel.diagonal(rows))
+        _refuse_infinite(self.kernel, self.kernel.inner.diagonal(rows))
         with signed("NystroemMap"):
             centers = Centers.of(self.kernel, rows)
         if self.kernel.is_psd is not True:
@@ -212,7 +212,7 @@ class NystroemMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             sample = Reservoir(size, seed_of(self.random_state)).add(rows)
             return sample, _Chosen(kernel, sample.kept, sample.row_ids)
         size, random = min(size, len(rows)), check_random_state(self.random_state)
-        diagonal = kernel.diagonal(rows)
+        diagonal = kernel.inner.diagonal(rows)
         _refuse_infinite(kernel, diagonal)
         # at this ridge the leverage scores, whose sum is the number of dimensions that count, add up to at most `size`
         with signed("NystroemMap"):

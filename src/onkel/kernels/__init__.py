@@ -8,11 +8,24 @@ A kernel is a frozen value: kernels compare by content, their repr reads back, a
 (True, True)
 """
 
-from onkel.kernels.combine import Constant, Exp, Multiple, Normalized, On, Power, Product, Sum
-from onkel.kernels.config import from_config, register
+from onkel.kernels.combine import (
+    Constant,
+    Exp,
+    Multiple,
+    Normalized,
+    On,
+    Power,
+    Product,
+    Sum,
+    add,
+    multiply,
+    normalized,
+    power,
+)
+from onkel.kernels.config import from_config, register, to_config
 from onkel.kernels.custom import After, Custom, Precomputed, Scaled
-from onkel.kernels.kernel import Kernel
-from onkel.kernels.tiles import expand, prepare
+from onkel.kernels.kernel import Kernel, Operations
+from onkel.kernels.tiles import diag, expand, gram, prepare
 from onkel.kernels.vector import (
     RBF,
     Chi2,
@@ -55,3 +68,17 @@ __all__ = [
     "prepare",
     "register",
 ]
+
+Kernel._operations = Operations(
+    gram=gram,
+    diag=diag,
+    config=to_config,
+    add=add,
+    multiply=multiply,
+    power=power,
+    exp=Exp,
+    normalized=normalized,
+    on=On,
+    scaled=Scaled,
+    after=After,
+)

@@ -126,4 +126,4 @@ class Centers:
 
     def outside(self, x: Rows, phi: Floats) -> Floats:
         """k(x, x) − ‖φ(x)‖² of each row, at least 0: the squared length of what lies outside of the span."""
-        return np.asarray(np.maximum(self.kernel.diagonal(x) - np.einsum("ij,ij->i", phi, phi), 0.0))
+        return np.asarray(np.maximum(self.kernel._diagonal(x) - np.einsum("ij,ij->i", phi, phi), 0.0))

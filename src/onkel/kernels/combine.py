@@ -59,13 +59,13 @@ class Constant(Kernel):
     def is_psd(self) -> bool | None:
         return self.value >= 0
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         out[...] = self.value
 
-    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         out += self.value * A.sum(axis=0)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         return np.full(len(x), self.value)
 
 
@@ -98,17 +98,17 @@ class _Several(Kernel):
     def _with_parts(self, parts: dict[str, Kernel]) -> Kernel:
         return dataclasses.replace(self, kernels=tuple({**self._parts(), **parts}.values()))
 
-    def check_rows(self, x: Rows, name: str) -> None:
+    def _check_rows(self, x: Rows, name: str) -> None:
         for kernel in self.kernels:
-            kernel.check_rows(x, name)
+            kernel._check_rows(x, name)
 
     def _combined(self, x: Rows, z: Rows, out: NDArray, combine: np.ufunc) -> None:
         """out = the kernel values of all parts, combined with a ufunc."""
         first, *others = self.kernels
-        first.gram(x, z, out)
+        first._gram(x, z, out)
         tile = np.empty(out.shape, dtype=out.dtype)
         for kernel in others:
-            kernel.gram(x, z, tile)
+            kernel._gram(x, z, tile)
             with np.errstate(over="ignore"):
                 combine(out, tile, out=out)
         refuse_overflow(out)
@@ -123,15 +123,15 @@ class Sum(_Several):
     def _flat(self) -> Kernel:
         return reduce(add, self.kernels)
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self._combined(x, z, out, np.add)
 
-    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         for kernel in self.kernels:
-            kernel.add_scores(x, s, A, out)
+            kernel._add_scores(x, s, A, out)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
-        return np.asarray(sum(k.diagonal(x) for k in self.kernels))
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return np.asarray(sum(k._diagonal(x) for k in self.kernels))
 
 
 class Product(_Several):
@@ -143,17 +143,18 @@ class Product(_Several):
     def _flat(self) -> Kernel:
         return reduce(multiply, self.kernels)
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         self._combined(x, z, out, np.multiply)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
-        return np.asarray(math.prod(k.diagonal(x) for k in self.kernels))
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return np.asarray(math.prod(k._diagonal(x) for k in self.kernels))
 
 
-def add(left: Kernel, right: Kernel) -> Kernel:
-    """left + right, flattened; several constants are added up, in the place of the first."""
+def add(left: Kernel | float, right: Kernel | float) -> Kernel:
+    """left + right, flattened; several constants are added up, in the place of the first. One may be a number."""
     parts: list[Kernel] = []
-    for kernel in (left, right):
+    for operand in (left, right):
+        kernel = operand if isinstance(operand, Kernel) else Constant(operand)
         parts.extend(kernel.kernels if isinstance(kernel, Sum) else (kernel,))
     constants = [k.value for k in parts if isinstance(k, Constant)]
     if len(constants) > 1:
@@ -163,8 +164,13 @@ def add(left: Kernel, right: Kernel) -> Kernel:
     return parts[0] if len(parts) == 1 else Sum(tuple(parts))
 
 
-def multiply(left: Kernel, right: Kernel) -> Kernel:
-    """left · right, flattened; factors and constants are multiplied together and put in front."""
+def multiply(left: Kernel | float, right: Kernel | float) -> Kernel:
+    """left · right, flattened; factors and constants are multiplied and put in front. One may be a number."""
+    if not isinstance(left, Kernel):
+        left, right = right, left
+    assert isinstance(left, Kernel)
+    if not isinstance(right, Kernel):
+        return multiple(right, left)
     factor = 1.0
     parts: list[Kernel] = []
     for kernel in (left, right):
@@ -202,8 +208,8 @@ class OneKernel(Kernel):
     def _parts(self) -> dict[str, Kernel]:
         return {"kernel": self.kernel}
 
-    def check_rows(self, x: Rows, name: str) -> None:
-        self.kernel.check_rows(x, name)
+    def _check_rows(self, x: Rows, name: str) -> None:
+        self.kernel._check_rows(x, name)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -230,17 +236,17 @@ class Multiple(OneKernel):
             return True
         return False if self.kernel.is_psd is True else None
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel.gram(x, z, out)
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(x, z, out)
         with np.errstate(over="ignore", invalid="ignore"):
             np.multiply(out, self.factor, out=out, dtype=np.float64, casting="same_kind")
         refuse_overflow(out)
 
-    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        self.kernel.add_scores(x, s, self.factor * A, out)
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        self.kernel._add_scores(x, s, self.factor * A, out)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
-        return self.factor * self.kernel.diagonal(x)
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return self.factor * self.kernel._diagonal(x)
 
 
 def multiple(factor: float, kernel: Kernel) -> Kernel:
@@ -269,14 +275,14 @@ class Power(OneKernel):
     def __repr__(self) -> str:
         return f"{wrapped(self.kernel)} ** {self.exponent}"
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel.gram(x, z, out)
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(x, z, out)
         with np.errstate(over="ignore"):
             np.power(out, self.exponent, out=out)
         refuse_overflow(out)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
-        return self.kernel.diagonal(x) ** self.exponent
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return self.kernel._diagonal(x) ** self.exponent
 
 
 def _exponent(value: Any) -> int:
@@ -301,15 +307,15 @@ class Exp(OneKernel):
     def __repr__(self) -> str:
         return f"{wrapped(self.kernel)}.exp()"
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel.gram(x, z, out)
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(x, z, out)
         with np.errstate(over="ignore", under="ignore"):
             np.exp(out, out=out)
         refuse_overflow(out)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         with np.errstate(over="ignore", under="ignore"):
-            return np.exp(self.kernel.diagonal(x))
+            return np.exp(self.kernel._diagonal(x))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -331,7 +337,7 @@ class Normalized(OneKernel):
         """1 / √k(x, x) of each row, or 0 if k(x, x) is 0."""
 
         def scale() -> NDArray[np.float64]:
-            diagonal = self.kernel.diagonal(x)
+            diagonal = self.kernel._diagonal(x)
             if diagonal.min() < 0:
                 raise GramError(
                     f"normalized() needs k(x, x) >= 0, a squared length; {self.kernel!r} gives {diagonal.min():.3g}. "
@@ -341,24 +347,29 @@ class Normalized(OneKernel):
 
         return x.keep((self, "scale"), scale)
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         if isinstance(self.kernel, Exp):
             log = self.kernel.kernel
-            log.gram(x, z, out)
-            out -= np.add.outer(0.5 * log.diagonal(x), 0.5 * log.diagonal(z)).astype(out.dtype, copy=False)
+            log._gram(x, z, out)
+            out -= np.add.outer(0.5 * log._diagonal(x), 0.5 * log._diagonal(z)).astype(out.dtype, copy=False)
             with np.errstate(under="ignore"):
                 np.exp(out, out=out)
         else:
             fill_scaled(self.kernel, x, z, out, self._scale(x), self._scale(z))
 
-    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if isinstance(self.kernel, Exp):
-            super().add_scores(x, s, A, out)
+            super()._add_scores(x, s, A, out)
         else:
             add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
-        return np.sign(self.kernel.diagonal(x))
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return np.sign(self.kernel._diagonal(x))
+
+
+def normalized(kernel: Kernel) -> Kernel:
+    """The kernel normalized, once only."""
+    return kernel if isinstance(kernel, Normalized) else Normalized(kernel)
 
 
 SCALES = 2.0**60  # float32 holds the product of two scales below this, and its inverse
@@ -370,11 +381,11 @@ def fill_scaled(
     """out[i, j] = scale_x[i] · k(xᵢ, zⱼ) · scale_z[j], in float64 if the scales are out of the range of float32."""
     scales = np.multiply.outer(scale_x, scale_z)  # multiplied first, which keeps a symmetric block symmetric
     if out.dtype == np.float64 or (fits(scale_x, SCALES) and fits(scale_z, SCALES)):
-        kernel.gram(x, z, out)
+        kernel._gram(x, z, out)
         out *= scales.astype(out.dtype, copy=False)
     else:
         values = np.empty(out.shape)
-        kernel.gram(x.wide(), z.wide(), values)
+        kernel._gram(x.wide(), z.wide(), values)
         store(values * scales, out)
 
 
@@ -391,7 +402,7 @@ def add_scaled_scores(
     if x.dtype == np.float32 and not (fits(scale_x, SCALES) and fits(scale_s, SCALES)):
         x, s = x.wide(), s.wide()
     inner = np.zeros_like(out)
-    kernel.add_scores(x, s, np.ascontiguousarray(scale_s[:, None] * A), inner)
+    kernel._add_scores(x, s, np.ascontiguousarray(scale_s[:, None] * A), inner)
     inner *= scale_x[:, None]
     out += inner
 
@@ -404,17 +415,17 @@ class OnOtherRows(OneKernel):
         """The rows that `kernel` is applied to; subclasses implement it and cache the result with x."""
         raise TypeError
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
-        self.kernel.gram(self._mapped(x), self._mapped(z), out)
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+        self.kernel._gram(self._mapped(x), self._mapped(z), out)
 
-    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        self.kernel.add_scores(self._mapped(x), self._mapped(s), A, out)
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        self.kernel._add_scores(self._mapped(x), self._mapped(s), A, out)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
-        return self.kernel.diagonal(self._mapped(x))
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return self.kernel._diagonal(self._mapped(x))
 
-    def check_rows(self, x: Rows, name: str) -> None:
-        self.kernel.check_rows(self._mapped(x), name)
+    def _check_rows(self, x: Rows, name: str) -> None:
+        self.kernel._check_rows(self._mapped(x), name)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -27,6 +27,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 from onkel.errors import KindError, ParameterError, shown
+from onkel.kernels import combine, custom, vector
 from onkel.kernels.custom import function_name
 from onkel.kernels.kernel import Kernel
 
@@ -136,11 +137,9 @@ def _read_function(name: Any, what: str) -> Callable[..., Any]:
 @functools.cache
 def kernel_classes() -> Mapping[str, type[Kernel]]:
     """The classes that a config can name: every kernel that `onkel.kernels` exports."""
-    import onkel.kernels as room
-
-    exported = {name: getattr(room, name) for name in room.__all__}
-    is_kernel = {name: isinstance(value, type) and issubclass(value, Kernel) for name, value in exported.items()}
-    return {name: value for name, value in exported.items() if is_kernel[name] and value is not Kernel}
+    rooms = {name: room for room in (combine, custom, vector) for name in room.__all__}
+    names = sorted(rooms, key=lambda name: (not name.isupper(), name))  # as in onkel.kernels.__all__
+    return {name: getattr(rooms[name], name) for name in names}
 
 
 class Entry(typing.NamedTuple):

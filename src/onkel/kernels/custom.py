@@ -65,12 +65,12 @@ class Precomputed(Kernel):
     def takes(self) -> Takes:
         return "gram"
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, GramRows)
         assert isinstance(z, GramRows)
         out[...] = x.read(z)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, GramRows)
         if x.diagonal is None:
             raise ShapeError(
@@ -123,7 +123,7 @@ class Custom(Kernel):
     def is_psd(self) -> bool | None:
         return self.psd
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         X, Z = points(x), points(z)
         if not self.pairwise:
             values = self.fn(X, Z)
@@ -139,12 +139,12 @@ class Custom(Kernel):
         if not np.isfinite(out).all():
             raise ValuesError(f"Custom: {function_name(self.fn)} must give finite values; got NaN or infinity.")
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         diagonal = np.empty(len(x))
         value = np.empty((1, 1))
         for i in range(len(x)):
             one = x[i : i + 1]
-            self.gram(one, one, value)
+            self._gram(one, one, value)
             diagonal[i] = value[0, 0]
         return diagonal
 
@@ -175,14 +175,14 @@ class Scaled(OneKernel):
 
         return x.keep((self, "scale"), scale)
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         fill_scaled(self.kernel, x, z, out, self._scale(x), self._scale(z))
 
-    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         add_scaled_scores(self.kernel, x, s, A, out, self._scale(x), self._scale(s))
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
-        return self._scale(x) ** 2 * self.kernel.diagonal(x)
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
+        return self._scale(x) ** 2 * self.kernel._diagonal(x)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -13,16 +13,14 @@ places where it may not:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel.errors import ValuesError
-
-if TYPE_CHECKING:
-    from onkel.kernels.kernel import Kernel
-    from onkel.kernels.rows import Rows
+from onkel.kernels.kernel import Kernel
+from onkel.kernels.rows import Rows
 
 __all__ = ["fits", "in_range", "narrow", "refuse_overflow", "store"]
 
@@ -43,7 +41,7 @@ def in_range(kernel: Kernel, rows: Rows) -> Rows:
 
     If the kernel is positive semi-definite, no |k(x, z)| is larger than the largest k(x, x).
     """
-    if rows.dtype == np.float64 or kernel.takes == "gram" or fits(kernel.diagonal(rows)):
+    if rows.dtype == np.float64 or kernel.takes == "gram" or fits(kernel._diagonal(rows)):
         return rows
     return rows.wide()
 

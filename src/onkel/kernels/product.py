@@ -172,11 +172,11 @@ class VectorKernel(Kernel):
         """Whether the core computes the kernel values completely."""
         return True
 
-    def cost(self, x: Rows) -> float:
+    def _cost(self, x: Rows) -> float:
         assert isinstance(x, VectorRows)
         return x.work() if self._fused else math.inf
 
-    def gram(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         assert isinstance(z, VectorRows)
         if self._fused:
@@ -187,28 +187,28 @@ class VectorKernel(Kernel):
             self._finish(values)
             store(values, out)
 
-    def gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
+    def _gram_one(self, x: Rows, z: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         right = z._kept.get((self._form, False)) if self._fused and not x.is_sparse() else None
         if right is None or not right.values(x.dense(), out):
-            super().gram_one(x, z, out)  # packs z and caches it for the next call, or computes in float64
+            super()._gram_one(x, z, out)  # packs z and caches it for the next call, or computes in float64
 
-    def gram_below(self, x: Rows, out: NDArray) -> None:
+    def _gram_below(self, x: Rows, out: NDArray) -> None:
         assert isinstance(x, VectorRows)
         if self._fused:
             product(self._form, x, x, gram=out, below=True)
         else:
-            super().gram_below(x, out)
+            super()._gram_below(x, out)
 
-    def add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def _add_scores(self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         assert isinstance(x, VectorRows)
         assert isinstance(s, VectorRows)
         if self._fused:
             product(self._form, x, s, A=A, scores=out)
         else:
-            super().add_scores(x, s, A, out)
+            super()._add_scores(x, s, A, out)
 
-    def add_scores_keeping(
+    def _add_scores_keeping(
         self, x: Rows, s: Rows, A: NDArray[np.float64], out: NDArray[np.float64], values: NDArray
     ) -> None:
         assert isinstance(x, VectorRows)
@@ -216,4 +216,4 @@ class VectorKernel(Kernel):
         if self._fused:
             product(self._form, x, s, A=A, scores=out, gram=values)
         else:
-            super().add_scores_keeping(x, s, A, out, values)
+            super()._add_scores_keeping(x, s, A, out, values)

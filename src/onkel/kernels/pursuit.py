@@ -84,7 +84,7 @@ class GrowingFactor:
     def __init__(self, kernel: Kernel, rows: Rows) -> None:
         self.kernel, self.rows = kernel, rows
         self.places: list[int] = []
-        self.pivots = np.array(kernel.diagonal(rows), dtype=np.float64)
+        self.pivots = np.array(kernel._diagonal(rows), dtype=np.float64)
         self.largest = float(self.pivots.max())
         self._phi = np.empty((len(rows), min(FIRST_COLUMNS, len(rows))), order="F")
 

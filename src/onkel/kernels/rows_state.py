@@ -77,7 +77,7 @@ def kernel_rows(state: State, name: str, kernel: Kernel) -> Rows:
     if isinstance(rows, GramRows):
         state.check(rows.columns is not None, f"{name!r} must have the columns of a Gram matrix that its points are")
     elif isinstance(rows, VectorRows) and len(rows):
-        kernel.check_rows(rows, name)
+        kernel._check_rows(rows, name)
     return rows
 
 

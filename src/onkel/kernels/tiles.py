@@ -32,7 +32,7 @@ from onkel.kernels.precision import in_range
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
 
-__all__ = ["expand", "gram", "prepare"]
+__all__ = ["diag", "expand", "gram", "prepare"]
 
 BLOCK_BYTES = 16 << 20  # size of a packed block of the support
 # The number of support vectors in a block is a multiple of this, if so many fit. The core moves its sums to float64
@@ -73,7 +73,7 @@ def prepare(kernel: Kernel, X: Any, *, name: str = "X", itself: bool = False) ->
             return GramRows(block, np.arange(len(block)), block.diagonal())
         return GramRows(np.asarray(check_matrix(X, name=name, who=who, sparse=False)), None, None)
     rows = VectorRows(check_matrix(X, name=name, who=who))
-    kernel.check_rows(rows, name)
+    kernel._check_rows(rows, name)
     return rows
 
 
@@ -190,17 +190,24 @@ def gram(kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
     return out
 
 
+def diag(kernel: Kernel, X: Any) -> NDArray:
+    """k(xᵢ, xᵢ) for each row of X."""
+    rows = prepare(kernel, X, itself=True)
+    values = kernel._diagonal(rows)
+    return values.astype(in_range(kernel, rows).dtype)  # a copy, because the array of _diagonal may be shared
+
+
 def fill(kernel: Kernel, x: Rows, z: Rows, out: NDArray, *, kept: bool = True) -> None:
     """out = k(x, z) for checked rows. `out` may be strided; with `kept`, blocks of z are cached with its rows."""
     for block, right in _blocks(z, kept):
         for slab, left in _slabs(x, len(right), most=max(1, GRAM_VALUES // len(right))):
-            kernel.gram(left, right, out[slab, block])
+            kernel._gram(left, right, out[slab, block])
 
 
 def fill_below(kernel: Kernel, x: Rows, out: NDArray) -> None:
     """out = k(x, x) on and below the diagonal for checked rows; the entries above it are unspecified."""
     if _is_quick(x, len(x)) and len(x) * row_bytes(x) <= BLOCK_BYTES:
-        kernel.gram_below(x, out)
+        kernel._gram_below(x, out)
     else:
         fill(kernel, x, x, out)
 
@@ -226,9 +233,9 @@ def add_scores(
         most = None if values is None else max(1, GRAM_VALUES // len(right))
         for slab, left in _slabs(x, len(right), most=most, tile=tile[0]):
             if values is None:
-                kernel.add_scores(left, right, A[block], out[slab])
+                kernel._add_scores(left, right, A[block], out[slab])
             else:
-                kernel.add_scores_keeping(left, right, A[block], out[slab], values[slab, block])
+                kernel._add_scores_keeping(left, right, A[block], out[slab], values[slab, block])
 
 
 def expand(

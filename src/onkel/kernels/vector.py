@@ -44,9 +44,9 @@ ONE.flags.writeable = False
 class _Stationary(VectorKernel):
     """A positive semi-definite kernel with k(x, x) = 1 for every x."""
 
-    within_one = True
+    _within_one = True
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         return ONE if len(x) == 1 else np.ones(len(x))
 
     @property
@@ -90,7 +90,7 @@ class Linear(VectorKernel):
     def _form(self) -> Form:
         return Form(Op.DOT, Map.IDENTITY)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return x.squared_norms()
 
@@ -143,7 +143,7 @@ class Polynomial(VectorKernel):
     def _finish(self, values: NDArray[np.float64]) -> None:
         np.power(values, self.degree, out=values)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return (self.gamma * x.squared_norms() + self.coef0) ** self.degree
 
@@ -178,7 +178,7 @@ class Sigmoid(VectorKernel):
     def _form(self) -> Form:
         return Form(Op.DOT, Map.TANH, (self.gamma, self.coef0))
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return np.tanh(self.gamma * x.squared_norms() + self.coef0)
 
@@ -200,7 +200,7 @@ class Cosine(VectorKernel):
     def _form(self) -> Form:
         return Form(Op.COSINE, Map.IDENTITY)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return (x.squared_norms() > 0).astype(np.float64)
 
@@ -395,7 +395,7 @@ class Chi2(_Stationary):
     def _form(self) -> Form:
         return Form(Op.CHI2, Map.EXPONENTIAL, (self.gamma,))
 
-    def check_rows(self, x: Rows, name: str) -> None:
+    def _check_rows(self, x: Rows, name: str) -> None:
         _refuse_negative(self, x, name)
 
 
@@ -416,11 +416,11 @@ class HistogramIntersection(VectorKernel):
     def _form(self) -> Form:
         return Form(Op.MIN, Map.IDENTITY)
 
-    def diagonal(self, x: Rows) -> NDArray[np.float64]:
+    def _diagonal(self, x: Rows) -> NDArray[np.float64]:
         assert isinstance(x, VectorRows)
         return x.row_sums()
 
-    def check_rows(self, x: Rows, name: str) -> None:
+    def _check_rows(self, x: Rows, name: str) -> None:
         _refuse_negative(self, x, name)
 
 

@@ -169,4 +169,4 @@ def fill_chunk(kernel: Kernel, x: Rows, out: NDArray) -> None:
     if len(x) > 1:
         fill_below(kernel, x, out)
     assert out.flags.c_contiguous
-    out.ravel()[:: len(x) + 1] = kernel.diagonal(x)
+    out.ravel()[:: len(x) + 1] = kernel.inner.diagonal(x)

@@ -36,7 +36,7 @@ def rows_of(X: Any, kernel: Kernel, columns: Columns, who: str) -> Rows:
         examples = dicts_of(X, frames=columns.open) if takes_rows(kernel) else None
         if examples is not None:
             X = columns.rows(examples, who)
-            kernel.check_rows(X, "X")
+            kernel.inner.check_rows(X, "X")
         columns.check_names(X)
     rows = prepare(kernel, X)
     if isinstance(rows, VectorRows):
@@ -87,7 +87,7 @@ def row_of(x: Any, kernel: Kernel, columns: Columns | Vocabulary, who: str) -> R
         return _checked_row(x, kernel, columns, who)  # too small for float32: says so
     rows = VectorRows(row)
     rows._kept["is sparse"] = False
-    kernel.check_rows(rows, "x")
+    kernel.inner.check_rows(rows, "x")
     return rows
 
 

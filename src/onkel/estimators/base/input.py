@@ -86,7 +86,7 @@ def _first_dicts(name: str, kernel: Kernel, examples: list[dict[Any, Any]]) -> t
     if not columns.n_features:
         raise ShapeError(f"{name}: the first dicts must have a feature; got {examples[0]!r}.")
     rows = columns.rows(examples, name)
-    kernel.check_rows(rows, "X")
+    kernel.inner.check_rows(rows, "X")
     return rows, columns
 
 

@@ -33,7 +33,7 @@ def certify(
     learner = running.learner
     if learner.kernel is None or theorems(1.0) is None:
         return None
-    radius_sq = float(learner.kernel.diagonal(batch.rows).max())
+    radius_sq = float(learner.kernel.inner.diagonal(batch.rows).max())
     theorem = theorems(radius_sq)
     if not isinstance(theorem, Theorem):
         return None

@@ -259,7 +259,7 @@ class Running(Generic[L]):
         """Refuses rows that the learner cannot learn from; `name` is that of the argument, for messages."""
         kernel = self.learner.kernel
         if kernel is not None:
-            kernel.check_rows(rows, name)
+            kernel.inner.check_rows(rows, name)
             self.learner.check_rows(rows, self.who)
 
     # ---------------------------------------------------------------- dicts

@@ -244,7 +244,7 @@ def support_of(kernel: Kernel, rows: Rows, chosen: NDArray[np.intp], coef: Float
     support = support_rows(rows, chosen)
     if support.dtype != np.float32:
         return support
-    lengths = np.sqrt(np.maximum(kernel.diagonal(support), 0.0))
+    lengths = np.sqrt(np.maximum(kernel.inner.diagonal(support), 0.0))
     errors = 2.0**-24 * lengths.max(initial=0.0) * np.linalg.norm(lengths[:, None] * coef, axis=0)
     return support.wide() if (errors > SINGLE_SCORES * sizes).any() else support
 
@@ -269,7 +269,7 @@ def _refuse_indefinite(kernel: Kernel, centers: Centers, rows: Rows, who: str) -
     if kernel.is_psd is True or (isinstance(rows, GramRows) and rows.diagonal is None):
         return
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), 1000)).astype(np.int64)]
-    phi, lengths = centers.features(some), kernel.diagonal(some)
+    phi, lengths = centers.features(some), kernel.inner.diagonal(some)
     if kernel.is_psd is False or (lengths - (phi * phi).sum(axis=1)).min() < -1e-6 * lengths.max():
         raise GramError(
             f"{who}: on centres the kernel must be positive semi-definite; {kernel!r} is not. Use solver='eigen', "

@@ -170,8 +170,8 @@ def check_rows(
             _check_gram(state, part, columns.n_features or 0)
         elif part.kind != "rows/objects":
             _check_vectors(state, part, columns.n_features or 0, np.dtype(dtype or columns.dtype))
-            if kernel is not None and type(kernel).check_rows is not Kernel.check_rows and not _has_map(kernel):
-                kernel.check_rows(rows_from_state(part), "a row of the state")
+            if kernel is not None and kernel.inner.refuses_rows and not _has_map(kernel):
+                kernel.inner.check_rows(rows_from_state(part), "a row of the state")
 
 
 def _check_gram(state: State, part: State, n: int) -> None:

@@ -80,10 +80,11 @@ class BudgetedLearner(LearnerBase):
     KIND: ClassVar[str] = "learner/budgeted"
     VERSION: ClassVar[int] = 1
 
-    n_seen = RecordField[int]()
-    n_mistakes = RecordField[int]()
-    n_updates = RecordField[int]()
-    next_row_id = RecordField[int]()
+    # declared as what they give, because mypy does not look into descriptors when it checks that this is a `Learner`
+    n_seen: int = RecordField[int]()  # type: ignore[assignment]
+    n_mistakes: int = RecordField[int]()  # type: ignore[assignment]
+    n_updates: int = RecordField[int]()  # type: ignore[assignment]
+    next_row_id: int = RecordField[int]()  # type: ignore[assignment]
     size = RecordField[int]()  # the number of slots in use
     shrink = RecordField[float]()  # φ, the last factor by which a Forgetron shrank all weights; 1 at first
     Q = RecordField[float]()  # the Forgetron's: what all removals so far have cost
@@ -149,9 +150,9 @@ class BudgetedLearner(LearnerBase):
 
     def check_rows(self, rows: Rows, who: str) -> None:
         """Refuses rows with k(x, x) > 1 if the policy needs at most 1."""
-        if not self.policy.needs_unit_length or self.kernel.within_one:
+        if not self.policy.needs_unit_length or self.kernel.inner.within_one:
             return
-        largest = float(self.kernel.diagonal(rows).max())
+        largest = float(self.kernel.inner.diagonal(rows).max())
         if largest > 1 + 1e-6:
             raise ValuesError(
                 f"{who} needs a kernel with k(x, x) <= 1; got {largest:.6g}. "
@@ -185,7 +186,7 @@ class BudgetedLearner(LearnerBase):
             out *= self.record["spread"]
         elif size:
             assert self.slots.rows is not None
-            self.kernel.add_scores(rows, self.slots.rows, np.ascontiguousarray(self.coef[:, :size].T), out)
+            self.kernel.inner.add_scores(rows, self.slots.rows, np.ascontiguousarray(self.coef[:, :size].T), out)
         out *= self.record["scale"]
         out += self.offset
         return out
@@ -289,9 +290,9 @@ class BudgetedLearner(LearnerBase):
             one = self._one = self._bound(row)
         if one is not None:
             assert isinstance(row, VectorRows)
-            self.kernel.gram_one(row, one.rows, one.K)
+            self.kernel.inner.gram_one(row, one.rows, one.K)
             longer = one.rows.with_next() if len(one.rows) < one.K.shape[1] else None
-            if one.native.learn(row.dense(), target, self.kernel.diagonal(row)[0], longer):
+            if one.native.learn(row.dense(), target, self.kernel.inner.diagonal(row)[0], longer):
                 return
         self.learn(row, target, ONE, np.array([self.next_row_id]))
 
@@ -310,7 +311,7 @@ class BudgetedLearner(LearnerBase):
         if self.policy.needs_gram and self.K_slots is None:
             self.K_slots = self._gram_of_slots(None, self.coef.shape[1], rows.dtype)
         K = np.empty((1, self.coef.shape[1]), dtype=rows.dtype)
-        self.kernel.gram_one(row, rows, K)  # caches right-hand sides, which the core can update
+        self.kernel.inner.gram_one(row, rows, K)  # caches right-hand sides, which the core can update
         # fmt: off
         return One(rows, K, _native.budget_one(
             self._settings, K, self.K_slots, self.coef, self.k_ss, self.sq_norms, self.margin, self.offset,

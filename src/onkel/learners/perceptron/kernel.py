@@ -105,7 +105,7 @@ def _nearest(margin: Floats, wrong: int) -> Ints:
 def _fill_rows(kernel: Kernel, x: Rows, some: Ints, out: NDArray) -> None:
     """out = k(x[some], x), for ascending `some`; the columns before some[0] are never read and may stay empty."""
     if len(x) == 1:
-        out[...] = kernel.diagonal(x)
+        out[...] = kernel.inner.diagonal(x)
     elif len(some) == len(x):
         fill(kernel, x, x, out)
     else:
@@ -283,7 +283,7 @@ class KernelPerceptronLearner(LearnerBase):
             assign(self, n_seen=n_seen, next_row_id=row_id + 1)
             return
         steps = target if alone else np.where(erred, target, 0.0)
-        length = float(self.kernel.diagonal(row)[0]) + self.bias
+        length = float(self.kernel.inner.diagonal(row)[0]) + self.bias
         sq_norms = self.sq_norms + (2 * steps * f + steps * steps * length)[0]
         with Transaction() as change:
             self.ledger.add_one(steps, n_seen, row_id, change)

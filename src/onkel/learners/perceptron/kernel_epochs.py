@@ -152,7 +152,9 @@ class KeptScoreEpochs:
         self._pushed = 0  # how many of these updates were pushed to the rows still to be visited
         # {a: p}: the visited rows up to position p (from that of the entry before) have got the first a updates
         self._visited: dict[int, int] = {}
-        size = cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel.cost(self.rows) > KEEP else 0
+        size = (
+            cache_bytes // (self.rows.dtype.itemsize * self.n) if again and kernel.inner.cost(self.rows) > KEEP else 0
+        )
         # the kernel columns that are kept; the operating system provides the memory only as they are written
         self._columns = np.empty((min(size, self.n), self.n), dtype=self.rows.dtype)
         self._column_of = np.full(self.n, -1, dtype=np.int64)  # of each position: its column in `_columns`, or −1
@@ -218,7 +220,7 @@ class KeptScoreEpochs:
     def self_values(self) -> NDArray[np.float64]:
         """k(x, x) of each row, in the present order of the rows; computed once."""
         if self._self_values is None:
-            self._self_values = self.kernel.diagonal(self.rows)
+            self._self_values = self.kernel.inner.diagonal(self.rows)
         return self._self_values
 
     def _sort(self, order: NDArray[np.int64]) -> None:

@@ -219,14 +219,14 @@ class ProjectingLearner(LearnerBase):
             support = self.slots.rows
             assert support is not None
             values = np.empty((1, len(support)), dtype=rows.dtype)
-            self.kernel.gram_one(rows, support, values)
-            score = screen.score(values, float(self.kernel.diagonal(rows)[0]))
+            self.kernel.inner.gram_one(rows, support, values)
+            score = screen.score(values, float(self.kernel.inner.diagonal(rows)[0]))
             if not math.isnan(score):
                 out[0, 0] = score
                 return out
         alpha = self.alpha
         if alpha.shape[1]:
-            self.kernel.add_scores(rows, self._support_rows(alpha.shape[1]), np.ascontiguousarray(alpha.T), out)
+            self.kernel.inner.add_scores(rows, self._support_rows(alpha.shape[1]), np.ascontiguousarray(alpha.T), out)
         return out
 
     def scorer(self) -> Expansion:
@@ -313,7 +313,7 @@ class ProjectingLearner(LearnerBase):
         full = self.budget is not None and m >= self.budget
         part = Part.empty(b, len(self.L), self.n_outputs, rows.dtype, full=full)
         if full:
-            part.K_chunk[:, 0] = self.kernel.diagonal(rows)
+            part.K_chunk[:, 0] = self.kernel.inner.diagonal(rows)
         else:
             fill_chunk(self.kernel, rows, part.K_chunk)
         if m:  # solves Z Lᵀ = K for all rows at once
@@ -340,8 +340,8 @@ class ProjectingLearner(LearnerBase):
         assert part is not None
         if m:
             assert self.slots.rows is not None
-            self.kernel.gram_one(row, self.slots.rows, part.K)
-        part.K_chunk[0, 0] = self.kernel.diagonal(row)[0]
+            self.kernel.inner.gram_one(row, self.slots.rows, part.K)
+        part.K_chunk[0, 0] = self.kernel.inner.diagonal(row)[0]
         kxx = part.K_chunk.item(0)  # rounded to the dtype of the rows, as in a chunk
         if screen is not None:
             decide = screen.by_projection if self.aggressive else screen.by_coefficients

@@ -296,7 +296,7 @@ class RecursiveRidgeLearner(LearnerBase):
         if len(self.dictionary) == self.budget:
             return K, np.empty((b, 0)), np.zeros(b)
         if b == 1:
-            return K, np.empty((1, 0)), self.kernel.diagonal(x)
+            return K, np.empty((1, 0)), self.kernel.inner.diagonal(x)
         K_chunk = np.empty((b, b))
         fill_chunk(self.kernel, x, K_chunk)
         return K, K_chunk, K_chunk.diagonal()
@@ -374,7 +374,7 @@ def variances(kernel: Kernel, dictionary: Rows, estimate: Estimate, x: Rows) -> 
     """
     x = x.wide()
     if len(estimate) == 0:
-        return np.maximum(kernel.diagonal(x), 0.0)
+        return np.maximum(kernel.inner.diagonal(x), 0.0)
     centers = Centers(kernel, dictionary, np.arange(len(dictionary)), estimate.factor.dense())
     found, step = np.empty(len(x)), max(1, TILE_VALUES // len(estimate))
     for start in range(0, len(x), step):

@@ -204,7 +204,7 @@ class KeptRows:
         for rows in self._parts():
             part = np.ascontiguousarray(coef[start : start + len(rows)])
             if len(x) == 1:  # small enough to need no tiles
-                kernel.add_scores(x, rows, part, out)
+                kernel.inner.add_scores(x, rows, part, out)
             else:
                 add_scores(kernel, x, rows, part, out)
             start += len(rows)

@@ -148,7 +148,7 @@ class Support:
             end = start + len(block)
             part = coef if len(block) == len(coef) else coef[start:end]
             if one:  # small enough to need no tiles
-                kernel.add_scores(x, block, part, out)
+                kernel.inner.add_scores(x, block, part, out)
             else:
                 add_scores(kernel, x, block, part, out)
             start = end

@@ -44,7 +44,7 @@ def read_vectors(kernel: Kernel, sequences: Any) -> TokenVectors:
     """Sentences from matrices, one for each sentence, in float64."""
     matrix, starts = token_matrix(sequences)
     rows = prepare(kernel, matrix.astype(np.float64, copy=False))
-    kernel.check_rows(rows, "sequences")
+    kernel.inner.check_rows(rows, "sequences")
     return TokenVectors(starts, rows)
 
 

@@ -147,7 +147,7 @@ def leverage_scores(
 ) -> Floats:
     """Approximate ridge leverage scores of all rows, shape (n,), in (0, 1], from a uniform sample of `n_pilot` rows."""
     n = len(rows)
-    trace = float(kernel.diagonal(rows).sum())
+    trace = float(kernel.inner.diagonal(rows).sum())
     ridge = float(np.exp(np.mean(np.log(np.maximum(alpha, LEAST_ALPHA * max(trace, 1e-300))))))
     pilot = rows[np.sort(random.choice(n, n_pilot, replace=False))]
     sums = WhitenedSums(Centers.of(kernel, pilot), 1, fit_intercept=False)

@@ -233,7 +233,7 @@ def solve_by_cholesky(problem: RidgeProblem, alpha: Floats, *, keep_factor: bool
 def _solve_one(problem: RidgeProblem, alpha: float, keep_factor: bool) -> RidgeSolution:
     """The solution for one alpha: in float32 if that is enough for float32 rows, else in float64, else with jitter."""
     u, n = problem.root, len(problem.rows)
-    largest = float((u**2 * problem.kernel.diagonal(problem.rows)).max())
+    largest = float((u**2 * problem.kernel.inner.diagonal(problem.rows)).max())
     if problem.rows.dtype == np.float32 and not keep_factor and alpha > SINGLE_ALPHA * np.sqrt(n) * largest:
         factor = _factored(problem, alpha, np.float32)
         if factor is not None:

@@ -59,7 +59,7 @@ class RidgePosterior:
     def variance(self, x: Rows) -> Floats:
         """The variance at each row of x, shape (n,), at least 0; it is computed in float64."""
         x, rows = x.wide(), self.rows.wide()
-        found = np.array(self.kernel.diagonal(x), dtype=np.float64)
+        found = np.array(self.kernel.inner.diagonal(x), dtype=np.float64)
         for start in range(0, len(x), TILE_ROWS):
             part = slice(start, start + TILE_ROWS)
             K = np.empty((len(found[part]), len(rows)))
