@@ -49,7 +49,7 @@ def digits(path: str, out) -> None:
         out.write(f"  {name:<16} {value}\n")
     terms = clf.model_.explain(test[0], output=int(clf.predict(test[:1])[0]))
     named = ", ".join(
-        f"a {y_train[t.row]} (importance {t.importance:.2f}, similarity {t.similarity:.2f})" for t in terms[:3]
+        f"a {y_train[t.row_id]} (importance {t.importance:.2f}, similarity {t.similarity:.2f})" for t in terms[:3]
     )
     out.write(f"\n  The first test digit is taken for a {clf.predict(test[:1])[0]} mostly because of {named}.\n")
     onkel.save(clf, path)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from onkel import SVC, SVR, OneClassSVM, RankingPerceptron, SequencePerceptron
+from onkel import SVC, SVR, KernelPerceptron, OneClassSVM, RankingPerceptron, SequencePerceptron
 from onkel.errors import GramError, InputError, KindError, ParameterError, ShapeError, ValuesError
 from onkel.kernels import RBF, Custom
 from onkel.kernels.rows_state import rows_from_state, rows_state
@@ -40,7 +40,7 @@ TWO = SVC(gamma=0.5).fit(X, Y % 2).model_
 THREE = SVC(gamma=0.5).fit(X, Y).model_
 LINEAR = ScoreModel(LinearModel(np.array([[1.0, -2.0, 0.0]]), np.array([0.5])), Classes(np.array([0, 1])), Columns(3))
 VOTE = ScoreModel(
-    Vote(RBF(), TWO.support, TWO.rows, np.array([0]), np.array([0]), *(np.ones(1) for _ in range(3))),
+    Vote(RBF(), TWO.support, TWO.row_ids, np.array([0]), np.array([0]), *(np.ones(1) for _ in range(3))),
     Classes(np.array([0, 1])),
     Columns(3),
 )
@@ -137,8 +137,8 @@ def test_the_explanation_of_a_pair_of_classes_sums_to_its_score(output):
     )
     assert [abs(t.contribution) for t in terms] == sorted((abs(t.contribution) for t in terms), reverse=True)
     pair = [(0, 1), (0, 2), (1, 2)][output]
-    assert {Y[t.row] for t in terms} == set(pair)
-    assert all((t.importance > 0) == (Y[t.row] == pair[0]) for t in terms)  # positive terms speak for the first class
+    assert {Y[t.row_id] for t in terms} == set(pair)
+    assert all((t.importance > 0) == (Y[t.row_id] == pair[0]) for t in terms)  # positive: for the first class
 
 
 def test_a_linear_model_is_explained_by_its_features_by_name_where_they_have_one():
@@ -151,7 +151,7 @@ def test_examples_are_explained_in_every_form():
     expected = NAMED.explain(X[0])
     form = [X[0].tolist(), X[:1], sp.csr_array(X[:1]), dict(zip("abc", X[0], strict=True)), FRAME[:1]]
     for x in form:
-        assert [t.row for t in NAMED.explain(x)] == [t.row for t in expected]
+        assert [t.row_id for t in NAMED.explain(x)] == [t.row_id for t in expected]
 
 
 def test_what_cannot_be_explained_or_reduced_says_so():
@@ -171,12 +171,26 @@ def test_a_reduced_model_is_a_model():
     small = TWO.reduced(5)
     assert isinstance(small, ScoreModel)
     assert isinstance(small.scorer, Expansion)
-    assert (len(small.rows), small.decision, small.columns) == (5, TWO.decision, TWO.columns)
+    assert (len(small.row_ids), small.decision, small.columns) == (5, TWO.decision, TWO.columns)
     assert set(small.predict(X).tolist()) <= {0, 1}
     assert small.rkhs_error.shape == (1,)
     for model in (TWO, THREE, LINEAR, VOTE):
         with pytest.raises(AttributeError, match="only a model that `reduced` has made has an rkhs_error"):
             _ = model.rkhs_error
+
+
+def test_row_ids_can_still_be_read_by_their_old_names_with_a_warning():
+    model = SVC(gamma=1.0).fit(X, X[:, 0] > 0).model_
+    one_vs_one = SVC(gamma=1.0).fit(X, np.arange(len(X)) % 3).model_.scorer
+    vote = KernelPerceptron(gamma=1.0, hypothesis="voted").fit(X, X[:, 0] > 0).model_.scorer
+    for seen in (model, model.scorer, one_vs_one, vote):
+        with pytest.warns(FutureWarning, match=r"`rows` is called `row_ids` now; .* Write `row_ids`") as caught:
+            assert seen.rows is seen.row_ids
+        assert caught[0].filename == __file__
+    (term, *_) = model.explain(X[0])
+    with pytest.warns(FutureWarning, match="`row` is called `row_id` now"):
+        assert term.row == term.row_id
+    assert "rows" in model.scorer.state().arrays  # files keep the name that they have had
 
 
 @pytest.mark.parametrize("model", [TWO, THREE], ids=["two classes", "pairs"])
@@ -210,7 +224,7 @@ def test_the_votes_of_ranking_models_and_linear_taggers_have_no_reduced_models()
     ranked.fit(X, Y, np.repeat(np.arange(8), 5))
     with pytest.raises(KindError, match=r'a vote of many guesses is not.*hypothesis="averaged"'):
         ranked.model_.reduced(3)
-    assert len(ranked.set_params(hypothesis="averaged").model_.reduced(3).rows) == 3
+    assert len(ranked.set_params(hypothesis="averaged").model_.reduced(3).row_ids) == 3
     tagger = SequencePerceptron().fit([[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]]).model_
     with pytest.raises(KindError, match=r"must have a kernel; a LinearTokens has weights.*nothing to reduce"):
         tagger.reduced(3)
@@ -227,8 +241,8 @@ def test_a_reduced_model_is_not_read_from_arrays_of_another_size(name):
 
 
 def test_parts_that_a_model_does_not_have_are_named():
-    assert (TWO.kernel, len(TWO.support)) == (RBF(gamma=0.5), len(TWO.rows))
-    assert TWO.coef.shape == (len(TWO.rows), 1)
+    assert (TWO.kernel, len(TWO.support)) == (RBF(gamma=0.5), len(TWO.row_ids))
+    assert TWO.coef.shape == (len(TWO.row_ids), 1)
     np.testing.assert_array_equal(LINEAR.intercept, [0.5])
     for name in ("kernel", "support", "rows"):
         with pytest.raises(AttributeError, match=f"a LinearModel has no {name}"):

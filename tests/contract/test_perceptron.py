@@ -91,11 +91,11 @@ def test_models_are_equal_by_all_that_they_hold(convert):
     model = KernelPerceptron(gamma=1.0, random_state=0).fit(rows, y).model_.scorer
     other = KernelPerceptron(gamma=1.0, random_state=0).fit(convert(X + 0.01), y).model_.scorer
     assert dataclasses.replace(model) == model
-    assert len(other.rows) == len(model.rows)
+    assert len(other.row_ids) == len(model.row_ids)
     for change in (
         {"support": other.support},
         {"kernel": RBF(gamma=2.0)},
-        {"rows": model.rows + 1},
+        {"row_ids": model.row_ids + 1},
         {"coef": 2.0 * model.coef},
         {"intercept": model.intercept + 1.0},
     ):
@@ -182,9 +182,9 @@ def test_a_reduced_model_is_made_of_some_of_the_support_vectors():
     y = np.where(X[:, 0] > 0.7, 2, y)
     model = KernelPerceptron(gamma=3.0, random_state=0).fit(X, y).model_
     small = model.reduced(3)
-    assert len(small.rows) == len(small.support) == len(small.coef) == 3
-    assert set(small.rows) < set(model.rows)
-    by_hand = model.kernel(X, X[small.rows]) @ small.coef + small.intercept
+    assert len(small.row_ids) == len(small.support) == len(small.coef) == 3
+    assert set(small.row_ids) < set(model.row_ids)
+    by_hand = model.kernel(X, X[small.row_ids]) @ small.coef + small.intercept
     np.testing.assert_allclose(small.scores(X), by_hand, atol=1e-12)
     with pytest.raises(ParameterError, match="n must be a whole number >= 1; got 0"):
         model.reduced(0)
@@ -202,11 +202,11 @@ def test_an_explanation_sums_to_the_score_largest_share_first(classes, convert):
         assert sum(t.contribution for t in terms) + machine.intercept_[output] == pytest.approx(score, abs=1e-12)
         shares = [abs(t.contribution) for t in terms]
         assert shares == sorted(shares, reverse=True)
-        assert {t.row for t in terms} == set(machine.support_[machine.dual_coef_[output] != 0].tolist())
+        assert {t.row_id for t in terms} == set(machine.support_[machine.dual_coef_[output] != 0].tolist())
         term = terms[0]
-        place = machine.support_.tolist().index(term.row)
+        place = machine.support_.tolist().index(term.row_id)
         assert term.importance == machine.dual_coef_[output, place]
-        assert term.similarity == pytest.approx(float(machine.kernel_([x], [X[term.row] - 3.0])[0, 0]), rel=1e-9)
+        assert term.similarity == pytest.approx(float(machine.kernel_([x], [X[term.row_id] - 3.0])[0, 0]), rel=1e-9)
     with pytest.raises(ShapeError, match="output must be 0 to"):
         machine.model_.explain(x, classes)
     with pytest.raises(ShapeError, match="was trained on 2 features"):

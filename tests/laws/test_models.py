@@ -248,7 +248,7 @@ def assert_frozen(value):
             setattr(value, field.name, None)
     for array in value.state().arrays.values():
         assert_read_only(array)
-    for name in ("coef", "intercept", "rows", "labels", "counts", "place", "start"):
+    for name in ("coef", "intercept", "row_ids", "labels", "counts", "place", "start"):
         if isinstance(getattr(value, name, None), np.ndarray):
             assert_read_only(getattr(value, name))
     support = getattr(value, "support", None)

@@ -293,7 +293,7 @@ def test_erratum_3_a_score_is_a_sum_over_examples_of_importance_times_similarity
     assert sum(t.contribution for t in terms) == pytest.approx(machine.decision_function([x])[0])
     assert all(t.contribution == pytest.approx(t.importance * t.similarity) for t in terms)
     assert [abs(t.contribution) for t in terms] == sorted((abs(t.contribution) for t in terms), reverse=True)
-    assert {t.row for t in terms} <= set(machine.support_)
+    assert {t.row_id for t in terms} <= set(machine.support_)
 
 
 def test_erratum_7_equal_points_with_different_labels_are_told_of_and_do_not_loop_for_ever():

@@ -59,7 +59,7 @@ def gram_of(model):
 
 
 def places_in(small, model):
-    return [model.rows.tolist().index(row) for row in small.rows]
+    return [model.row_ids.tolist().index(row) for row in small.row_ids]
 
 
 # ---------------------------------------------------------------- the pursuit
@@ -166,7 +166,7 @@ def test_every_estimator_with_a_kernel_has_reduced_models_with_their_true_error(
     before = np.inf
     for n in (1, 5, 15):
         small = model.reduced(n)
-        assert len(small.rows) == len(small.support) == min(n, len(model.rows))
+        assert len(small.row_ids) == len(small.support) == min(n, len(model.row_ids))
         error = distances(K, A, places_in(small, model), small.coef) / lengths(K, A)
         np.testing.assert_allclose(small.rkhs_error, error, rtol=1e-6, atol=1e-6)
         assert (small.rkhs_error <= before + 1e-12).all()
@@ -185,9 +185,9 @@ def test_a_tolerance_is_met_with_no_more_vectors_than_are_needed(estimator, tol)
     model = estimator.fit(X, NUMBERS if isinstance(estimator, SVR) else Y).model_
     small = model.reduced(tol=tol)
     assert small.rkhs_error.max() <= tol
-    assert model.reduced(len(small.rows) - 1).rkhs_error.max() > tol
-    assert model.reduced(len(small.rows)) == small
-    assert len(model.reduced(3, tol=tol).rows) == min(3, len(small.rows))
+    assert model.reduced(len(small.row_ids) - 1).rkhs_error.max() > tol
+    assert model.reduced(len(small.row_ids)) == small
+    assert len(model.reduced(3, tol=tol).row_ids) == min(3, len(small.row_ids))
 
 
 def test_a_score_is_off_by_no_more_than_the_error_allows():
@@ -226,7 +226,7 @@ def test_objects_are_reduced_too():
     kernel = Custom(lambda a, b: len(set(a) & set(b)), pairwise=True, takes="objects")
     model = KernelPerceptron(kernel).fit(words, np.arange(40) % 4).model_
     small = model.reduced(tol=1e-6)
-    assert len(small.rows) <= 6  # the letters a to d, 0 and 1 span the space
+    assert len(small.row_ids) <= 6  # the letters a to d, 0 and 1 span the space
     np.testing.assert_allclose(small.scores(words), model.scores(words), atol=1e-9)
 
 
@@ -242,20 +242,20 @@ def test_a_reduced_model_is_a_frozen_model_with_a_state():
         assert small.state().part("scorer").kind == "scorer/reduced"
         assert small != model
         assert small == model.reduced(7)
-        for array in (small.coef, small.rkhs_error, small.rows):
+        for array in (small.coef, small.rkhs_error, small.row_ids):
             assert not array.flags.writeable
         assert small.predict_one(T[0]) == small.predict(T[:1])[0]
         terms = small.explain(T[0])
         score = small.scorer.scores(T[:1])[0, 0]
         assert sum(term.contribution for term in terms) + small.scorer.intercept[0] == pytest.approx(score)
-        assert {term.row for term in terms} <= set(small.rows.tolist())
+        assert {term.row_id for term in terms} <= set(small.row_ids.tolist())
 
 
 def test_a_reduced_model_can_be_reduced_again():
     model = SVR(gamma=0.4).fit(X, NUMBERS).model_
     small = model.reduced(20)
     assert small.reduced(20).rkhs_error == pytest.approx(0, abs=1e-7)
-    assert len(small.reduced(5).rows) == 5
+    assert len(small.reduced(5).row_ids) == 5
 
 
 def test_ranking_models_keep_their_best_items():
@@ -281,7 +281,7 @@ def test_taggers_with_a_kernel_keep_their_tags():
     small = model.reduced(5)
     assert small.rkhs_error.shape == (2,)
     assert from_state(small.state()) == small
-    assert len(small.scorer.expansion.rows) == 5
+    assert len(small.scorer.expansion.row_ids) == 5
     np.testing.assert_array_equal(small.scorer.transitions.first, model.scorer.transitions.first)
 
 

@@ -20,8 +20,8 @@ def test_50_vectors_keep_99_percent_of_the_accuracy_of_a_machine_on_a9a():
     model = SVC(C=1.0, gamma=0.05).fit(X, y).model_
     small = model.reduced(50)
     whole, reduced = ((m.predict(T) == expected).mean() for m in (model, small))
-    assert len(model.rows) > 2500
-    assert len(small.rows) == 50
+    assert len(model.row_ids) > 2500
+    assert len(small.row_ids) == 50
     assert reduced >= 0.99 * whole
     assert 0.01 < small.rkhs_error[0] < 1
 

@@ -315,7 +315,7 @@ def certify_budgeted_fit(
     F, sq_norms = np.zeros(targets.shape), 0.0
     if len(model.support):
         F = expand(model.kernel, rows, model.support, model.coef)
-        sq_norms = (model.coef * F[np.searchsorted(row_ids, model.rows)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
+        sq_norms = (model.coef * F[np.searchsorted(row_ids, model.row_ids)]).sum()  # αᵀKα = Σ αᵢ f(xᵢ)
     seen = certify(  # one vector (f₁, …, f_k) for all outputs
         mistakes=np.array([mistakes]),
         margins=(targets * F).reshape(-1, 1),

@@ -29,7 +29,7 @@ class Expansion(SupportModel):
     ----------
     kernel : the kernel k.
     support : the m support vectors sⱼ, as `onkel.kernels.prepare` returns rows.
-    rows : the index of each support vector in the training data, shape (m,).
+    row_ids : the index of each support vector in the training data, shape (m,).
     coef : the coefficients A, float64, shape (m, outputs).
     intercept : the offsets b, shape (outputs,).
 
@@ -89,11 +89,11 @@ class Expansion(SupportModel):
         _refuse_kernel(self.kernel)
         if not len(self.support):
             return ReducedExpansion(
-                self.kernel, self.support, self.rows, self.coef, self.intercept, np.zeros(self.n_outputs)
+                self.kernel, self.support, self.row_ids, self.coef, self.intercept, np.zeros(self.n_outputs)
             )
         found = pursue(self.kernel, self.support, np.ascontiguousarray(self.coef), n, tol)
-        support, rows = self.support[found.places], self.rows[found.places]
-        return ReducedExpansion(self.kernel, support, rows, found.coef, self.intercept, found.errors[-1])
+        support, row_ids = self.support[found.places], self.row_ids[found.places]
+        return ReducedExpansion(self.kernel, support, row_ids, found.coef, self.intercept, found.errors[-1])
 
     def state(self) -> State:
         """Kernel, support vectors and arrays, as a `State`."""
@@ -102,10 +102,10 @@ class Expansion(SupportModel):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The expansion that has this state."""
-        kernel, support, rows = cls._read(state)
+        kernel, support, row_ids = cls._read(state)
         intercept = state.array("intercept", np.float64, (None,))
         coef = state.array("coef", np.float64, (len(support), len(intercept)))
-        return cls(kernel, support, rows, coef, intercept)
+        return cls(kernel, support, row_ids, coef, intercept)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class ReducedExpansion(Expansion):
 
     Parameters
     ----------
-    kernel, support, rows, coef, intercept : as of an `Expansion`; the support vectors are in the order in which they
+    kernel, support, row_ids, coef, intercept : as of an `Expansion`; the support vectors are in the order in which they
         were chosen, those that lower the error most first, and the intercept is that of the larger one.
     rkhs_error : ‖f_c − g_c‖ / ‖f_c‖ of each output, shape (outputs,): the distance between the larger expansion f and
         this one, g, both without intercepts, in the norm of the kernel's space (RKHS), relative to f.
@@ -133,10 +133,10 @@ class ReducedExpansion(Expansion):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The expansion that has this state."""
-        kernel, support, rows = cls._read(state)
+        kernel, support, row_ids = cls._read(state)
         intercept = state.array("intercept", np.float64, (None,))
         coef = state.array("coef", np.float64, (len(support), len(intercept)))
-        return cls(kernel, support, rows, coef, intercept, state.array("rkhs_error", np.float64, intercept.shape))
+        return cls(kernel, support, row_ids, coef, intercept, state.array("rkhs_error", np.float64, intercept.shape))
 
 
 def _refuse_kernel(kernel: Kernel) -> None:

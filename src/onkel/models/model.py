@@ -25,7 +25,7 @@ from onkel.models.expansion import Expansion, ReducedExpansion
 from onkel.models.input import row_of, rows_of
 from onkel.models.linear import FeatureContribution, LinearModel
 from onkel.models.one_vs_one import OneVsOne
-from onkel.models.scorer import Contribution, Scorer, SupportModel, support_data
+from onkel.models.scorer import Contribution, Scorer, SupportModel, support_data, warn_renamed
 from onkel.states.frozen import Frozen
 from onkel.states.state import State, from_state
 
@@ -70,7 +70,7 @@ class ScoreModel(Frozen):
 
     Attributes
     ----------
-    kernel, support, rows : the kernel, the support vectors, and their row indices in the training data.
+    kernel, support, row_ids : the kernel, the support vectors, and their row indices in the training data.
     coef, intercept : the coefficients and offsets of the scores.
     rkhs_error : of a model that `reduced` has made, its distance from the larger one.
 
@@ -158,7 +158,8 @@ class ScoreModel(Frozen):
         >>> X = np.random.default_rng(0).normal(size=(300, 2))
         >>> model = onkel.SVC(gamma=0.5).fit(X, X[:, 0] * X[:, 1] > 0).model_
         >>> small = model.reduced(12)
-        >>> len(model.rows), len(small.rows), small.rkhs_error.round(2), int(sum(small.predict(X) == model.predict(X)))
+        >>> same = small.predict(X) == model.predict(X)
+        >>> len(model.support), len(small.support), small.rkhs_error.round(2), int(sum(same))
         (121, 12, array([0.31]), 298)
         """
         if isinstance(self.scorer, LinearModel):
@@ -194,9 +195,16 @@ class ScoreModel(Frozen):
         return self._support_model("support").support
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def row_ids(self) -> NDArray[np.int64]:
         """The index of each support vector in the training data; read-only."""
-        return self._support_model("rows").rows
+        return self._support_model("row_ids").row_ids
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The name of `row_ids` up to onkel 0.1."""
+        row_ids = self._support_model("rows").row_ids
+        warn_renamed("rows", "row_ids")
+        return row_ids
 
     @property
     def coef(self) -> NDArray[np.float64]:

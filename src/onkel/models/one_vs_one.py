@@ -31,7 +31,7 @@ class OneVsOne(SupportModel):
     ----------
     kernel : the kernel k.
     support : the m support vectors, as `onkel.kernels.prepare` returns rows, sorted by class.
-    rows : the index of each support vector in the training data, shape (m,).
+    row_ids : the index of each support vector in the training data, shape (m,).
     counts : the number of support vectors of each class, shape (classes,).
     coef : the coefficients, shape (classes − 1, m).
     intercept : the offsets of the pairs (0, 1), (0, 2), …, (1, 2), …, shape (pairs,).
@@ -99,7 +99,7 @@ class OneVsOne(SupportModel):
     def expansion(self) -> Expansion:
         """The same scores as an expansion with a column of coefficients for each pair, shape (m, pairs)."""
         coef = np.column_stack([self._coef_of_pair(a, b) for a, b in all_pairs(len(self.counts))])
-        return Expansion(self.kernel, self.support, self.rows, coef, self.intercept)
+        return Expansion(self.kernel, self.support, self.row_ids, coef, self.intercept)
 
     def reduced(self, n: int | None = None, *, tol: float | None = None) -> ReducedExpansion:
         """The nearest expansion over few support vectors, which all pairs share; see `Expansion.reduced`."""
@@ -112,12 +112,12 @@ class OneVsOne(SupportModel):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The model that has this state."""
-        kernel, support, rows = cls._read(state)
+        kernel, support, row_ids = cls._read(state)
         m, counts = len(support), state.indices("counts", len(support) + 1)
         k = len(counts)
         state.check(k >= 2 and sum(counts.tolist()) == m, f"'counts' must be those of two classes or more, {m} in all")
         coef = state.array("coef", np.float64, (k - 1, m))
-        return cls(kernel, support, rows, counts, coef, state.array("intercept", np.float64, (k * (k - 1) // 2,)))
+        return cls(kernel, support, row_ids, counts, coef, state.array("intercept", np.float64, (k * (k - 1) // 2,)))
 
 
 def all_pairs(k: int) -> list[tuple[int, int]]:

@@ -34,7 +34,7 @@ class ItemVote(Expansion):
 
     Parameters
     ----------
-    kernel, support, rows, coef, intercept : the average of the guesses, as an `Expansion`.
+    kernel, support, row_ids, coef, intercept : the average of the guesses, as an `Expansion`.
     place : for each term of the updates, in order, the index of its support vector, shape (terms,).
     step : the coefficient that each term added, shape (terms,).
     ends : shape (guesses,): v_k is the sum of the first ends[k] terms; ends[0] = 0.
@@ -79,12 +79,12 @@ class ItemVote(Expansion):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The vote that has this state."""
-        kernel, support, rows = cls._read(state)
+        kernel, support, row_ids = cls._read(state)
         coef, intercept = state.array("coef", np.float64, (len(support), 1)), state.array("intercept", np.float64, (1,))
         place = state.indices("place", len(support))
         step, ends = state.array("step", np.float64, place.shape), state.offsets("ends", len(place))
         used = state.array("used", np.float64, ends.shape)
-        return cls(kernel, support, rows, coef, intercept, place, step, ends, used)
+        return cls(kernel, support, row_ids, coef, intercept, place, step, ends, used)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.checks import check_integer
-from onkel.errors import ShapeError
+from onkel.errors import ShapeError, warn
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.rows_state import kernel_rows, rows_state
@@ -52,10 +52,21 @@ class Scorer(Protocol):
 class Contribution(NamedTuple):
     """One term of a score: the importance of a support vector times its similarity to the point x."""
 
-    row: int  # index of the support vector in the training data
+    row_id: int  # index of the support vector in the training data
     importance: float  # its coefficient
     similarity: float  # k(s, x)
     contribution: float  # importance · similarity
+
+    @property
+    def row(self) -> int:
+        """The name of `row_id` up to onkel 0.1."""
+        warn_renamed("row", "row_id")
+        return self.row_id
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Warns the user of an attribute that will have only its new name."""
+    warn(f"`{old}` is called `{new}` now; the old name goes with onkel 0.2. Write `{new}`.", FutureWarning)
 
 
 def support_data(s: Rows) -> Any:
@@ -84,7 +95,7 @@ class SupportModel(Frozen):
     ----------
     kernel : the kernel k.
     support : the m support vectors, as `onkel.kernels.prepare` returns rows.
-    rows : the index of each support vector in the training data, shape (m,).
+    row_ids : the index of each support vector in the training data, shape (m,).
     """
 
     KIND: ClassVar[str]
@@ -92,7 +103,7 @@ class SupportModel(Frozen):
 
     kernel: Kernel
     support: Rows
-    rows: NDArray[np.int64]
+    row_ids: NDArray[np.int64]
 
     def _rows(self, X: Any) -> Rows:
         """X as checked rows, with as many features as the support vectors and in their dtype."""
@@ -119,22 +130,28 @@ class SupportModel(Frozen):
         share = importance * similarity
         order = np.argsort(-np.abs(share), kind="stable")
         return [
-            Contribution(int(self.rows[j]), float(importance[j]), float(similarity[j]), float(share[j]))
+            Contribution(int(self.row_ids[j]), float(importance[j]), float(similarity[j]), float(share[j]))
             for j in order
             if importance[j] != 0
         ]
 
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The name of `row_ids` up to onkel 0.1."""
+        warn_renamed("rows", "row_ids")
+        return self.row_ids
+
     # ---------------------------------------------------------------- state
 
     def _state(self, arrays: Mapping[str, NDArray], settings: Mapping[str, Setting] | None = None) -> State:
-        """The state: kernel, support vectors and their indices, and what the subclass adds."""
-        everything = {"rows": self.rows, **arrays}
+        """The state: kernel, support vectors, their row ids under the name "rows", and what the subclass adds."""
+        everything = {"rows": self.row_ids, **arrays}
         state = State(self.KIND, self.VERSION, {"kernel": self.kernel, **(settings or {})}, everything)
         return state.with_part("support", rows_state(self.support, copy=False))
 
     @classmethod
     def _read(cls, state: State) -> tuple[Kernel, Rows, NDArray[np.int64]]:
-        """Kernel, support vectors and their indices, from a state of this class."""
+        """Kernel, support vectors and their row ids, from a state of this class."""
         state.expect(cls.KIND, cls.VERSION)
         kernel = state.kernel()
         support = kernel_rows(state, "support", kernel)

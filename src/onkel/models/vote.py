@@ -31,7 +31,7 @@ class Vote(SupportModel):
     ----------
     kernel : the kernel k.
     support : the support vectors, as `onkel.kernels.prepare` returns rows.
-    rows : the index of each support vector in the training data, shape (support vectors,).
+    row_ids : the index of each support vector in the training data, shape (support vectors,).
     place : for each mistake, in order, the index of its support vector, shape (mistakes,).
     output : for each mistake, the output that made it, shape (mistakes,).
     step : for each mistake, the signed coefficient that was added, shape (mistakes,).
@@ -80,12 +80,12 @@ class Vote(SupportModel):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The vote that has this state."""
-        kernel, support, rows = cls._read(state)
+        kernel, support, row_ids = cls._read(state)
         start, place = state.array("start", np.float64, (None,)), state.indices("place", len(support))
         output = state.indices("output", len(start), len(place))
         step, weight = (state.array(name, np.float64, place.shape) for name in ("step", "weight"))
         bias = state.setting("bias", float, at_least=0)
-        return cls(kernel, support, rows, place, output, step, weight, start, bias)
+        return cls(kernel, support, row_ids, place, output, step, weight, start, bias)
 
 
 def vote_weights(

@@ -154,7 +154,7 @@ def model(running: Running, which: tuple[Any, ...], who: str) -> ScoreModel:
 
 def support(running: Running, which: tuple[Any, ...], who: str) -> Ints:
     """The row indices of the m support vectors, shape (m,)."""
-    return np.array(expansion(shown(running, which)[0], who, or_vote=True).rows)
+    return np.array(expansion(shown(running, which)[0], who, or_vote=True).row_ids)
 
 
 def support_vectors(running: Running, which: tuple[Any, ...], who: str) -> Any:

@@ -149,7 +149,7 @@ class RidgeEstimator(Estimator):
     def support_(self) -> NDArray[np.int64]:
         """The row indices in X of the rows or centres that f is made of, shape (m,)."""
         check_is_fitted(self, "_scorer")
-        return self._scorer.rows.copy()
+        return self._scorer.row_ids.copy()
 
     @property
     def support_vectors_(self) -> Any:

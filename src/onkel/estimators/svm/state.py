@@ -88,9 +88,9 @@ def _read_arrays(
     """The arrays of the solution on n rows of k classes; `figures` is the shape of the figures about the solution."""
     m = len(scorer.support)
     support, n_support = state.array("support", np.int64, (m,)), state.array("n_support", (np.int32, np.int64), (k,))
-    for rows in (support, scorer.rows):
-        if m and not (rows.min() >= 0 and rows.max() < n):
-            raise refuse(state, f"support vectors must be among the {n} rows", rows)
+    for row_ids in (support, scorer.row_ids):
+        if m and not (row_ids.min() >= 0 and row_ids.max() < n):
+            raise refuse(state, f"support vectors must be among the {n} rows", row_ids)
     if n_support.min() < 0 or n_support.max() > m or n_support.sum() != m:
         raise refuse(state, f"n_support must sum to the number of support vectors, {m}", n_support.tolist()[:10])
     new: dict[str, Any] = {"support_": support.copy(), "n_support_": n_support.copy()}

@@ -229,10 +229,10 @@ class KernelRankingLearner(KernelPerceptronLearner):
         average, entries = self.scorer("averaged"), self.ledger.entries
         rounds, ends = np.unique(entries["round"], return_index=True)
         start, weight = vote_weights(rounds, np.zeros(len(rounds), dtype=np.int64), 1, self.n_seen)
-        place = np.searchsorted(average.rows, entries["row"])
+        place = np.searchsorted(average.row_ids, entries["row"])
         ends = np.append(ends, len(entries)).astype(np.int64)
         used = np.concatenate([start, weight])
-        given = (average.kernel, average.support, average.rows, average.coef, average.intercept)
+        given = (average.kernel, average.support, average.row_ids, average.coef, average.intercept)
         return ItemVote(*given, place, entries["step"].copy(), ends, used)
 
     # ---------------------------------------------------------------- learning

@@ -148,7 +148,7 @@ class KernelRun(Frozen):
     def _prefix(self, n: int) -> Expansion:
         """The expansion over the first n support vectors."""
         e = self.expansion
-        return dataclasses.replace(e, support=e.support[:n], rows=e.rows[:n], coef=e.coef[:n])
+        return dataclasses.replace(e, support=e.support[:n], row_ids=e.row_ids[:n], coef=e.coef[:n])
 
     def state(self) -> State:
         """Expansion and updates, as a `State`."""

@@ -171,7 +171,7 @@ class WarmStart:
     def __init__(
         self, classes: NDArray, model: Expansion | OneVsOne, counts: NDArray[np.int64], high: NDArray[np.float64]
     ) -> None:
-        self.classes, self.support, self.high, self.ends = classes, model.rows, high, np.cumsum(counts)
+        self.classes, self.support, self.high, self.ends = classes, model.row_ids, high, np.cumsum(counts)
         self.coef = np.abs(model.coef if isinstance(model, OneVsOne) else model.coef.T)
 
     def alpha(self, a: Any, b: Any, rows: NDArray[np.int64], high: NDArray[np.float64]) -> NDArray[np.float64]:
