@@ -316,7 +316,7 @@ def test_a_frame_of_one_row_and_a_list_of_series_go_by_name(cls):
     turned = frame[["c", "a", "b"]]
     for estimator in (new(cls).partial_fit(frame, y), new(cls).partial_fit(dicts, y)):
         assert estimator.predict_one(frame.iloc[[3]]) == estimator.predict_one(dicts[3])
-        if estimator.model_.columns.open:
+        if estimator.model_.columns.growing:
             assert estimator.predict_one(turned.iloc[[3]]) == estimator.predict_one(dicts[3])
         else:
             with pytest.raises(ValueError, match="same order"):

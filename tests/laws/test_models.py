@@ -210,7 +210,7 @@ DECISIONS = {
 def values():
     """Every frozen value of the room, by name: scorers, decisions, columns and models."""
     columns = {
-        "Columns": Columns(3, ("a", ("b", 1), 2), np.dtype(np.float32), open=True),
+        "Columns": Columns(3, ("a", ("b", 1), 2), np.dtype(np.float32), growing=True),
         "no columns": Columns(None),
     }
     one = ScoreModel(SCORERS["Expansion"], Classes(np.array(["no", "yes"])), Columns(3))

@@ -104,7 +104,7 @@ class Columns(Frozen):
     n_features : their number; None for objects, which have none.
     names : their names, from a data frame or from dicts; None (default): they have none.
     dtype : the dtype of the data, float64 (default) or float32.
-    open : whether the estimator learns from dicts, which may bring more features; False by default. A model only
+    growing : whether the estimator learns from dicts, which may bring more features; False by default. A model only
         records it.
     """
 
@@ -114,7 +114,7 @@ class Columns(Frozen):
     n_features: int | None
     names: tuple[Hashable, ...] | None = None
     dtype: np.dtype = DOUBLE
-    open: bool = False
+    growing: bool = False
 
     @functools.cached_property
     def places(self) -> dict[Hashable, int]:
@@ -170,7 +170,7 @@ class Columns(Frozen):
 
     def state(self) -> State:
         """Number, names and dtype, as a `State`."""
-        settings = {"n_features": self.n_features, "dtype": np.dtype(self.dtype).name, "open": bool(self.open)}
+        settings = {"n_features": self.n_features, "dtype": np.dtype(self.dtype).name, "open": bool(self.growing)}
         if self.names is None:
             return State(self.KIND, self.VERSION, settings)
         return State(self.KIND, self.VERSION, settings, {"names": self.names_array()})

@@ -33,7 +33,7 @@ def takes_rows(kernel: Kernel | None) -> bool:
 def rows_of(X: Any, kernel: Kernel, columns: Columns, who: str) -> Rows:
     """The rows of X, in the dtype of the first data."""
     if not isinstance(X, Rows) and kernel.takes != "objects":
-        examples = dicts_of(X, frames=columns.open) if takes_rows(kernel) else None
+        examples = dicts_of(X, frames=columns.growing) if takes_rows(kernel) else None
         if examples is not None:
             X = columns.rows(examples, who)
             kernel.inner.check_rows(X, "X")
@@ -93,7 +93,7 @@ def row_of(x: Any, kernel: Kernel, columns: Columns | Vocabulary, who: str) -> R
 
 def by_name(x: Any, columns: Columns | Vocabulary) -> Any:
     """A Series as a dict {feature: value}, if the columns have names; anything else as it is."""
-    return x if columns.names is None and not columns.open else dict_of(x, frames=columns.open)
+    return x if columns.names is None and not columns.growing else dict_of(x, frames=columns.growing)
 
 
 def named_columns(columns: Columns, who: str) -> dict[Any, int]:

@@ -49,7 +49,7 @@ class Vocabulary:
     VERSION: ClassVar[int] = 1
 
     names = None  # unlike those of `Columns`, they have no fixed order
-    open = True
+    growing = True
 
     def __init__(
         self, places: dict[Hashable, int], used: NDArray[np.bool_], dtype: np.dtype, *, tidy: bool = False
@@ -113,7 +113,7 @@ class Vocabulary:
         """The features in the order of their columns, and these columns."""
         names = tuple(sorted(self.places, key=self.places.__getitem__))
         places = np.array([self.places[name] for name in names], dtype=np.int64)
-        return Columns(len(names), names, self.dtype, open=True), places
+        return Columns(len(names), names, self.dtype, growing=True), places
 
     def state(self) -> State:
         """The features with their columns."""
@@ -155,5 +155,5 @@ def first_columns(examples: Sequence[Example], dtype: np.dtype) -> Columns | Voc
     """The columns of the first dicts of an estimator."""
     names = tuple(dict.fromkeys(name for x in examples for name in x))
     if not is_sparse(len(names), examples):
-        return Columns(len(names), names, dtype, open=True)
+        return Columns(len(names), names, dtype, growing=True)
     return Vocabulary.empty(dtype).with_features(examples)

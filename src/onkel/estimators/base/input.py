@@ -107,7 +107,7 @@ def more_data(
     if kernel.takes == "objects":
         rows = prepare(kernel, X)
         return Checked(rows, targets_of_objects(estimator, y, len(rows), targets), columns)
-    examples = dicts_of(X, frames=columns.open)
+    examples = dicts_of(X, frames=columns.growing)
     if examples is not None:
         objects = np.empty(len(examples), dtype=object)
         objects[:] = examples
@@ -124,7 +124,7 @@ def more_data(
 
 def rows_to_predict(estimator: BaseEstimator, kernel: Kernel, columns: Columns, X: Any) -> Rows:
     """Checks data to predict; they get the dtype of the first data."""
-    named = takes_rows(kernel) and dicts_of(X, frames=columns.open) is not None
+    named = takes_rows(kernel) and dicts_of(X, frames=columns.growing) is not None
     if kernel.takes != "objects" and not named and not _is_plain(estimator, kernel, columns, X):
         sparse = "csr" if takes_rows(kernel) else False
         X = validate_data(estimator, X, reset=False, accept_sparse=sparse, dtype=FLOATS)

@@ -33,4 +33,4 @@ def with_features_of(x: dict[Any, Any], columns: Columns, name: str) -> Columns:
         return columns
     assert columns.names is not None
     names = (*columns.names, *new)
-    return dataclasses.replace(columns, n_features=len(names), names=names, open=True)
+    return dataclasses.replace(columns, n_features=len(names), names=names, growing=True)

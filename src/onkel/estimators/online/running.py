@@ -242,7 +242,7 @@ class Running(Generic[L]):
         columns = self.columns
         if isinstance(one.rows, ObjectRows) and takes_rows(self.learner.kernel):
             (x,) = one.rows.objects.tolist()
-            if not isinstance(columns, Columns) or (columns.open and is_sparse(len({*columns.places, *x}), [x])):
+            if not isinstance(columns, Columns) or (columns.growing and is_sparse(len({*columns.places, *x}), [x])):
                 self.learn_chunk(one)
                 return
             columns = with_features_of(x, columns, self.who)
@@ -283,7 +283,7 @@ class Running(Generic[L]):
         """Dicts as rows to learn from: CSR rows if they are sparse, else dense ones. The caller has the lock."""
         if isinstance(self.columns, Columns):
             known = {*named_columns(self.columns, self.who)}
-            if self.columns.open and is_sparse(len(known.union(*examples)), examples):
+            if self.columns.growing and is_sparse(len(known.union(*examples)), examples):
                 self._become_sparse()
         columns: Columns | Vocabulary
         if isinstance(self.columns, Vocabulary):

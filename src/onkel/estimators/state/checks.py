@@ -100,7 +100,7 @@ def rows_parts(state: State) -> Iterator[State]:
 def kernel_columns(state: State, kernel: Kernel | None, columns: Columns | Vocabulary) -> None:
     """Refuses columns that data for this kernel cannot have; None is the linear kernel on the features themselves."""
     if columns.names is not None:
-        _check_names(state, columns.names, any_kind=columns.open)
+        _check_names(state, columns.names, any_kind=columns.growing)
     takes, n = "vectors" if kernel is None else kernel.takes, columns.n_features
     if takes == "objects":
         if n is not None or columns.names is not None or isinstance(columns, Vocabulary):
@@ -108,7 +108,7 @@ def kernel_columns(state: State, kernel: Kernel | None, columns: Columns | Vocab
         return
     if n is None or not 1 <= n <= MOST_FEATURES:
         raise refuse(state, f"the number of columns must be from 1 to {MOST_FEATURES}", n)
-    if takes == "gram" and (isinstance(columns, Vocabulary) or columns.open):
+    if takes == "gram" and (isinstance(columns, Vocabulary) or columns.growing):
         raise refuse(state, "the columns of a Gram matrix cannot come from dicts", "columns of dicts")
     if kernel is not None:
         _check_on(state, kernel, n)
