@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onkel import game as game
     from onkel import gram as gram
     from onkel import kernels as kernels
+    from onkel import models as models
     from onkel import plot as plot
     from onkel import river as river
     from onkel.estimators.budget_perceptrons import BudgetPerceptron as BudgetPerceptron

@@ -36,6 +36,7 @@ ENTRIES = (
     Entry("game", "onkel.game", "module"),
     Entry("gram", "onkel.gram", "module"),
     Entry("kernels", "onkel.kernels", "module"),
+    Entry("models", "onkel.models", "module"),
     Entry("plot", "onkel.plot", "module"),
     Entry("river", "onkel.river", "module", needs="river"),
     Entry("inspect", "onkel.files", "function"),

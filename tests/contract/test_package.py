@@ -52,6 +52,7 @@ PUBLIC = [
     "inspect",
     "kernels",
     "load",
+    "models",
     "plot",
     "progressive_validation",
     "save",
