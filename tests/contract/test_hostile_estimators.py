@@ -118,7 +118,7 @@ def test_a_learner_must_have_the_outputs_of_the_targets_and_the_columns_of_the_e
     refuses(swapped(two, three, "targets"), "output")
     refuses(with_setting(two, ("columns", "settings", "n_features"), 5), "5 columns")
     refuses(with_setting(state_of("Perceptron"), ("columns", "settings", "n_features"), 2**30), "1073741824 features")
-    refuses(swapped(state_of("Perceptron"), state_of("Perceptron sparse, 3 classes"), "targets"), "weights of shape")
+    refuses(swapped(state_of("Perceptron"), state_of("Perceptron sparse, 3 classes"), "targets"), "3 output")
 
 
 def test_a_learner_must_be_the_one_that_the_parameters_describe():

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import inspect
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from contract.hostile import with_setting
 from contract.registered import learner_of
+from hostile_states import ESTIMATORS
 
 import onkel
 from onkel import registry
+from onkel.errors import InputError
 from onkel.kernels import RBF, prepare
 from onkel.learners import learner as contract
 from onkel.learners.learner import Learner
@@ -121,3 +127,64 @@ def test_no_learner_reads_the_kernel_values_of_a_chunk_above_the_diagonal(name, 
     monkeypatch.setattr(contract, "fill_below", with_nan_above)
     poisoned, X = learner_named(name), prepare(RBF(), np.random.default_rng(1).random((9, 3)))
     np.testing.assert_array_equal(poisoned.scores(X), right.scores(X))
+
+
+# ---------------------------------------------------------------- what the parameters fix, and what learning does
+
+# The settings that learning changes: counts, sizes, and sums of what was learned.
+COUNTED = {"n_seen", "n_mistakes", "mistakes", "n_updates", "next_row_id", "record", "norm_sq", "radius_sq"}
+SIZES = {"n_outputs", "n_features", "n_labels", "n_rows", "size", "window", "ledger_total"}
+OF_PROJECTIONS = {"projects", "growing", "beta_error", "alpha_error"}
+LEARNED = COUNTED | SIZES | OF_PROJECTIONS
+OTHER = {  # of a setting that is no number: another value that the learner takes
+    "rule": {"name": "pa", "params": {}},
+    "policy": {"name": "ForgetOldest", "budget": 2000},
+    "norma": {"eta": 0.3, "lam": 0.5, "nu": None, "schedule": "sqrt", "intercept": False},
+    "budget": 2000,
+    "pairs": "all",
+}
+# Settings that a learner has from its base, and gives the same value whatever a state says.
+CONSTANT = {("LinearRankingLearner", "eta"), ("LinearRankingLearner", "bias"), ("KernelRankingLearner", "bias")}
+
+
+def kinds_of_learners():
+    named = {kind: path for kind, path in registry.KINDS.items() if path.startswith("onkel.learners.")}
+    return {kind: path for kind, path in named.items() if kind.startswith("learner/")}
+
+
+@functools.cache
+def estimators_by_learner():
+    """The state of an estimator with each kind of learner."""
+    states = (make().state() for make in ESTIMATORS.values())
+    return {state.settings["learner"]["kind"]: state for state in states if "learner" in state.settings}
+
+
+def learner_class(kind):
+    module, name = kinds_of_learners()[kind].split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("kind", kinds_of_learners())
+def test_every_setting_of_a_learner_is_fixed_by_the_parameters_or_changed_by_learning(kind):
+    """A setting that is forgotten in `BUILT_FROM` would be loaded with any value."""
+    built_from, state = learner_class(kind).BUILT_FROM, estimators_by_learner()[kind].part("learner")
+    inside = {name for name, value in state.settings.items() if isinstance(value, Mapping) and "kind" in value}
+    assert {*state.settings} - inside - {"kernel"} - LEARNED == {*built_from}
+
+
+@pytest.mark.parametrize("kind", kinds_of_learners())
+def test_no_learner_is_loaded_that_was_built_otherwise_than_the_parameters_say(kind):
+    cls, state = learner_class(kind), estimators_by_learner()[kind]
+    estimator = getattr(onkel, state.kind.removeprefix("estimator/"))
+    for name in cls.BUILT_FROM:
+        value = state.part("learner").settings[name]
+        if name == "norma" and value is None:
+            continue  # the rule is none of NORMA's, which is what the learner itself says
+        other = not value if isinstance(value, bool) else OTHER.get(name)
+        other = 3 - value if name == "order" else 2 * value + 1 if other is None else other
+        lying = with_setting(state, ("learner", "settings", name), other)
+        if (cls.__name__, name) in CONSTANT:
+            assert estimator.from_state(lying).state().part("learner") == state.part("learner")
+            continue
+        with pytest.raises(InputError, match=r"parameters say|kind that the form needs|the state of kind 'learner"):
+            estimator.from_state(lying)

@@ -19,7 +19,7 @@ and so that an interruption or another thread need not wait long. The result doe
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,10 @@ NO_LOCK = nullcontext()  # for a learner that no other thread reads
 class Learner(Protocol):
     """The attributes and methods that an online estimator needs of its learner."""
 
+    # The settings of its state that the parameters of its estimator fix: a state with other values is refused. (The
+    # kernel is compared, too.)
+    BUILT_FROM: ClassVar[tuple[str, ...]]
+
     @property
     def kernel(self) -> Kernel | None:
         """The kernel; None if the learner works on the features themselves."""
@@ -55,6 +59,10 @@ class Learner(Protocol):
     @property
     def n_outputs(self) -> int:
         """The number of outputs."""
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of features that it has weights for; None if it keeps rows instead."""
 
     @property
     def n_seen(self) -> int:
@@ -151,6 +159,11 @@ class LearnerBase:
     """What most learners answer alike."""
 
     stops_when_separated: Any = True
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of features that it has weights for; None: it keeps rows instead."""
+        return None
 
     @property
     def version(self) -> int:

@@ -34,10 +34,6 @@ from onkel.states.state import Setting, State
 __all__ = ["known", "learned", "read_known", "read_running", "resume", "snapshot"]
 
 E = TypeVar("E")
-LINEAR = {"learner/linear-perceptron": "V", "learner/linear-ranking": "V", "learner/linear-prank": "w"}
-# settings of learners that follow from the parameters of their estimator
-BUILT_RULE = ("rule", "policy", "norma", "first_margin", "pairs", "bias")
-BUILT = (*BUILT_RULE, "eta", "budget", "aggressive", "C", "tol", "cache_bytes", "alpha", "nu", "forgetting")
 
 
 # ---------------------------------------------------------------- of any estimator
@@ -148,19 +144,15 @@ def _read_learner(
     """The learner of a state, which must be one that `built`, with the parameters of the first fit, would have made."""
     given, kernel = state.part("learner"), _expected_kernel(state, built, new.get("gamma_"))
     kernel_columns(state, kernel, columns)
-    n_features = columns.n_features
-    if given.kind in LINEAR:  # before a learner of this size is made
-        name = LINEAR[given.kind]
-        weights, shape = given.array(name), (n_features,) if name == "w" else (n_outputs, (n_features or 0) + 1)
-        if weights.shape != shape:
-            raise refuse(state, f"a learner of {n_features} features must have weights of shape {shape}", weights.shape)
-    fresh = {made.kind: made for made in _learners(state, built, kernel or Linear(), n_features, n_outputs)}
+    fresh = {made.kind: made for made in _learners(state, built, kernel or Linear(), columns.n_features, n_outputs)}
     learner: Learner = part_of(state, "learner", tuple(fresh))
     own, wanted = (
-        {key: s.settings[key] for key in BUILT if key in s.settings} for s in (learner.state(), fresh[given.kind])
+        {name: made.settings[name] for name in learner.BUILT_FROM} for made in (learner.state(), fresh[given.kind])
     )
     if State("settings", 1, own) != State("settings", 1, wanted):
         raise refuse(state, f"the learner must have been built with {wanted}, as the parameters say", own)
+    if learner.n_features not in (None, columns.n_features):
+        raise refuse(state, f"the learner must have weights for {columns.n_features} features", learner.n_features)
     if learner.n_outputs != n_outputs:
         raise refuse(state, f"the learner must have {n_outputs} output(s), as the targets", learner.n_outputs)
     if hasattr(built, "kernel") and (learner.kernel or Linear()) != kernel:
@@ -181,12 +173,15 @@ def _expected_kernel(state: State, built: Any, gamma: float | None) -> Kernel | 
 
 
 def _learners(state: State, built: Any, kernel: Kernel, n_features: int | None, n_outputs: int) -> Iterator[State]:
-    """The states of all learners that the parameters may have made, before they have learned."""
+    """The states of all learners that the parameters may have made, before they have learned; without any features.
+
+    A state may say that there are more features than memory has room for. Those of the learner itself are in arrays.
+    """
     hypotheses = [built.hypothesis, "voted", "last"] if "hypothesis" in built.FREE_PARAMS else [None]
     try:
         for hypothesis in hypotheses:  # it may have been another one when learning began
             if hypothesis is not None:
                 built.hypothesis = hypothesis
-            yield built._new_learner(kernel, n_features, n_outputs).state()
+            yield built._new_learner(kernel, None if n_features is None else 0, n_outputs).state()
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the state of kind {state.kind!r}: its parameters cannot be used: {error}") from error

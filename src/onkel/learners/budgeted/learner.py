@@ -79,6 +79,7 @@ class BudgetedLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/budgeted"
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ("rule", "policy", "norma", "first_margin")
 
     # declared as what they give, because mypy does not look into descriptors when it checks that this is a `Learner`
     n_seen: int = RecordField[int]()  # type: ignore[assignment]

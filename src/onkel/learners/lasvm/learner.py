@@ -93,6 +93,7 @@ class LasvmLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/lasvm"
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ("C", "tol", "cache_bytes")
 
     def __init__(
         self, kernel: Kernel, n_outputs: int, *, C: float, tol: float, cache_bytes: int, window: int = 1000

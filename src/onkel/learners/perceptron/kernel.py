@@ -132,6 +132,7 @@ class KernelPerceptronLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/kernel-perceptron"
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ("bias",)
 
     def __init__(self, kernel: Kernel, n_outputs: int, bias: float) -> None:
         self.kernel, self.n_outputs, self.bias = kernel, n_outputs, float(bias)

@@ -49,6 +49,7 @@ class LinearPerceptronLearner(CountedLearner):
 
     KIND: ClassVar[str] = "learner/linear-perceptron"
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ("eta", "bias")
     # struct PrimalCounts in cpp/learn/perceptron.h
     COUNTS: ClassVar[np.dtype[Any]] = np.dtype([("n_seen", np.int64), ("next_row_id", np.int64)])
     kernel = None
@@ -61,6 +62,10 @@ class LinearPerceptronLearner(CountedLearner):
     @property
     def n_outputs(self) -> int:
         return len(self.V)
+
+    @property
+    def n_features(self) -> int:
+        return self.V.shape[1] - 1
 
     @property
     def n_mistakes(self) -> int:
@@ -117,7 +122,7 @@ class LinearPerceptronLearner(CountedLearner):
 
     def copy(self) -> Self:
         """An independent copy."""
-        twin = type(self)(self.V.shape[1] - 1, self.n_outputs, self.eta, self.bias)
+        twin = type(self)(self.n_features, self.n_outputs, self.eta, self.bias)
         twin.V, twin.moments, twin.counts = self.V.copy(), self.moments.copy(), self.counts.copy()
         twin.ledger = self.ledger.copy()
         return twin

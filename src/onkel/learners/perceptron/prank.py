@@ -52,6 +52,7 @@ class _PRank(CountedLearner):
 
     KIND: ClassVar[str]
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ()
     # struct PRankCounts in cpp/learn/prank.h
     COUNTS: ClassVar[np.dtype[Any]] = np.dtype([(name, np.int64) for name in ("n_seen", "next_row_id", "n_mistakes")])
 
@@ -127,6 +128,10 @@ class LinearPRankLearner(_PRank):
     def __init__(self, n_features: int, n_outputs: int) -> None:
         super().__init__(n_outputs)
         self.w = np.zeros(n_features)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.w)
 
     def scores(self, rows: Rows) -> Floats:
         """w·x − b_r of each row, (n, thresholds)."""

@@ -104,6 +104,7 @@ class LinearRankingLearner(LinearPerceptronLearner):
     """
 
     KIND: ClassVar[str] = "learner/linear-ranking"
+    BUILT_FROM: ClassVar[tuple[str, ...]] = (*LinearPerceptronLearner.BUILT_FROM, "pairs")
 
     def __init__(self, n_features: int, pairs: Pairs) -> None:
         super().__init__(n_features, 1, 1.0, False)
@@ -198,6 +199,7 @@ class KernelRankingLearner(KernelPerceptronLearner):
     """
 
     KIND: ClassVar[str] = "learner/kernel-ranking"
+    BUILT_FROM: ClassVar[tuple[str, ...]] = (*KernelPerceptronLearner.BUILT_FROM, "pairs")
 
     def __init__(self, kernel: Kernel, pairs: Pairs) -> None:
         super().__init__(kernel, 1, 0.0)

@@ -119,6 +119,7 @@ class ProjectingLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/projecting"
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ("eta", "budget", "aggressive")
 
     def __init__(
         self, kernel: Kernel, n_outputs: int, *, eta: float, budget: int | None, aggressive: bool, window: int = 1000

@@ -151,6 +151,7 @@ class RecursiveRidgeLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/recursive-ridge"
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ("alpha", "nu", "forgetting", "budget")
     stops_when_separated = False
 
     def __init__(

@@ -45,6 +45,7 @@ class KernelTagLearner:
 
     KIND: ClassVar[str] = "learner/kernel-tagging"
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ("order", "margin", "log")
 
     def __init__(self, kernel: Kernel, n_labels: int, *, order: int, margin: float, log: bool = False) -> None:
         self.kernel, self.n_labels, self.order, self.margin = kernel, n_labels, order, float(margin)

@@ -53,6 +53,7 @@ class StructuredLearner:
 
     KIND: ClassVar[str] = "learner/structured"
     VERSION: ClassVar[int] = 1
+    BUILT_FROM: ClassVar[tuple[str, ...]] = ("order", "margin", "exact", "observed", "log")
 
     def __init__(
         self, n_labels: int, *, order: int, margin: float, exact: bool, observed: bool, log: bool = False
