@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,36 +115,40 @@ def arrays_like(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
             yield f"{value!r} at {where}", changed.reshape(array.shape)
 
 
-def mutants(state: State, others: Mapping[str, State]) -> Iterator[tuple[str, State]]:
-    """All states that differ from this one in one place, and those with a part of another one."""
+def mutants(state: State, others: Mapping[str, State]) -> Iterator[tuple[str, Callable[[], State]]]:
+    """What makes each state that differs from this one in one place, and each with a part of another one."""
     settings = plain(state.settings)
     for path in places(settings):
-        yield f"without {path}", without_setting(state, path)
-        yield f"renamed {path}", without_setting(state, path, "another")
+        yield f"without {path}", partial(without_setting, state, path)
+        yield f"renamed {path}", partial(without_setting, state, path, "another")
         for value in VALUES:
-            yield f"{path} = {value!r}", with_setting(state, path, copy.deepcopy(value))
+            yield f"{path} = {value!r}", partial(with_setting, state, path, copy.deepcopy(value))
         if len(path) == 2 and path[0] in ("params", "built_with"):
             for value in PARAMETERS:
-                yield f"{path} = {str(value)[:60]}", with_setting(state, path, copy.deepcopy(value))
-                both = with_setting(state, path, copy.deepcopy(value))
-                if path[1] in settings.get("built_with", ()):
-                    both = with_setting(both, ("built_with", path[1]), copy.deepcopy(value))
-                yield f"both {path} = {str(value)[:60]}", both
+                yield f"{path} = {str(value)[:60]}", partial(with_setting, state, path, copy.deepcopy(value))
+                yield f"both {path} = {str(value)[:60]}", partial(_with_both, state, path, value)
             for value in VALUES:
                 if path[1] in settings.get("built_with", ()):
-                    both = with_setting(state, ("params", path[1]), copy.deepcopy(value))
-                    yield f"both {path} = {value!r}", with_setting(both, ("built_with", path[1]), copy.deepcopy(value))
+                    yield f"both {path} = {value!r}", partial(_with_both, state, ("params", path[1]), value)
     for name, array in state.arrays.items():
-        yield f"without the array {name}", with_array(state, name, None)
-        yield f"the array {name} renamed", with_array(state, name, array, "another")
+        yield f"without the array {name}", partial(with_array, state, name, None)
+        yield f"the array {name} renamed", partial(with_array, state, name, array, "another")
         for what, changed in arrays_like(array):
-            yield f"the array {name}: {what}", with_array(state, name, changed)
-    yield "another version", State(state.kind, state.version + 1, state.settings, state.arrays)
+            yield f"the array {name}: {what}", partial(with_array, state, name, changed)
+    yield "another version", partial(State, state.kind, state.version + 1, state.settings, state.arrays)
     for name, other in others.items():
-        yield f"called {other.kind}", State(other.kind, state.version, state.settings, state.arrays)
+        yield f"called {other.kind}", partial(State, other.kind, state.version, state.settings, state.arrays)
         for part in ("learner", "targets", "columns", "scorer", "form", "posterior", "sums", "fitted", "certificate"):
             if part in state.settings and part in other.settings:
-                yield f"{part} of {name}", swapped(state, other, part)
+                yield f"{part} of {name}", partial(swapped, state, other, part)
+
+
+def _with_both(state: State, path: tuple[Any, ...], value: Any) -> State:
+    """The state with another value for a parameter, also where the learner says what it was built with."""
+    state = with_setting(state, path, copy.deepcopy(value))
+    if path[1] in state.settings.get("built_with", ()):
+        state = with_setting(state, ("built_with", path[1]), copy.deepcopy(value))
+    return state
 
 
 def swapped(state: State, other: State, part: str) -> State:
