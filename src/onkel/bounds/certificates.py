@@ -24,7 +24,7 @@ from onkel.bounds.theorems import (
     Theorem,
     certify,
     score_errors,
-    together,
+    summed,
     uncertified,
     why_not,
 )
@@ -253,7 +253,7 @@ def certificate(
         for g, guess in enumerate(guesses)
     ]
     by_output = zip(*(each.parts or (each,) for each in found), strict=True)
-    best = together([min(parts, key=lambda part: part.bound or 0.0) for parts in by_output])
+    best = summed([min(parts, key=lambda part: part.bound or 0.0) for parts in by_output])
     separates = best.margin is not None and best.margin > 0
     return best if separates else replace(best, conflict=run.conflict(kept))
 

@@ -32,7 +32,7 @@ from onkel.learners.perceptron.ranking import Pairs, RankingLearner
 
 __all__ = ["certify_ranking_fit", "open_ranking", "query_margins", "ranking_certificate", "ranks", "refuse_qid"]
 
-AS_FITTED = "Give the rows, grades and queries that the estimator was fitted on, in their order."
+GIVE_AS_FITTED = "Give the rows, grades and queries that the estimator was fitted on, in their order."
 
 
 def query_margins(f: Floats, groups: Groups, pairs: Pairs) -> Floats:
@@ -163,7 +163,7 @@ def open_ranking(estimator: Any, X: Any, y: Any, qid: Any, who: str) -> RankingR
     n, ledger, made = len(rows), estimator.mistakes_, estimator.n_mistakes_
     width = getattr(estimator, "n_features_in_", None)
     if width not in (None, getattr(rows, "n_features", width)):
-        raise ShapeError(f"{who}: X must have the {width} columns of fit; got {rows.n_features}. {AS_FITTED}")  # type: ignore[attr-defined]
+        raise ShapeError(f"{who}: X must have the {width} columns of fit; got {rows.n_features}. {GIVE_AS_FITTED}")  # type: ignore[attr-defined]
     grades = _grades(y, n, who)
     order, starts = grouped(qid, n, who)
     rounds, first = np.unique(ledger["round"], return_index=True)
@@ -174,7 +174,7 @@ def open_ranking(estimator: Any, X: Any, y: Any, qid: Any, who: str) -> RankingR
         )
     row, step = ledger["row"].copy(), ledger["step"].copy()
     if len(row) and not 0 <= row.min() <= row.max() < n:
-        raise ShapeError(f"{who}: X has {n} rows, and the ledger names row {int(row.max())}. {AS_FITTED}")
+        raise ShapeError(f"{who}: X has {n} rows, and the ledger names row {int(row.max())}. {GIVE_AS_FITTED}")
     query = np.empty(n, dtype=np.int64)
     query[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     groups = Groups(rows[order], starts, grades[order], order)
@@ -201,7 +201,7 @@ def _check_updates(
     for wrong, what in ((least != most, "qid must hold the queries"), (above <= below, "y must hold the grades")):
         if wrong.any():
             at = int(row[first[wrong.argmax()]])
-            raise ValuesError(f"{who}: {what} of fit; the update with row {at} was made with others. {AS_FITTED}")
+            raise ValuesError(f"{who}: {what} of fit; the update with row {at} was made with others. {GIVE_AS_FITTED}")
 
 
 def _grades(y: Any, n: int, who: str) -> Floats:

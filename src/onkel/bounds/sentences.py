@@ -21,7 +21,7 @@ from onkel.text.sentences import Sentences
 
 __all__ = ["certify_tagging_fit", "structured_theorem"]
 
-RUN_SENTENCES = 256  # sentences whose scores are in memory at a time
+SCORED_AT_ONCE = 256  # sentences whose scores are in memory at a time
 
 
 def structured_theorem(margin: float, longest: int, radius_sq: float) -> Theorem:
@@ -43,8 +43,8 @@ def certify_tagging_fit(learner: TagLearner, sentences: Sentences, y: NDArray[np
     A sentence with a single labelling has none.
     """
     margins, n = [], len(sentences.starts) - 1
-    for first in range(0, n, RUN_SENTENCES):
-        part = sentences.part(first, min(n, first + RUN_SENTENCES))
+    for first in range(0, n, SCORED_AT_ONCE):
+        part = sentences.part(first, min(n, first + SCORED_AT_ONCE))
         begin = int(sentences.starts[first])
         for one in learner.lattice(part, averaged=False).sentences():
             labels, begin = y[begin : begin + len(one.E)], begin + len(one.E)

@@ -37,7 +37,7 @@ comparator g = u/γ, of length 1/γ, misses the margin 1 by z = max(0, 1 − y g
     PA-II         (R + 1/(2C))·(1/γ² + 2C·TΣz²)
     Forgetron     2/γ² + 4·TΣz                        if R ≤ 1, the budget B ≥ 83 and 1/γ ≤ U(B)
 
-These theorems bound the mistakes of all outputs together, with one γ: the outputs f₁ … f_k are taken as one vector
+These theorems bound the mistakes of all outputs summed, with one γ: the outputs f₁ … f_k are taken as one vector
 (f₁, …, f_k), and each pair of a row and an output is one row for it. The outputs of PA are independent of one another,
 so that the sum of their bounds is a bound. The outputs of the Forgetron share their support vectors and forget the
 same ones, so that its proof is about all k outputs at once. From here on B is the budget, M the number of mistakes and
@@ -75,7 +75,7 @@ __all__ = [
     "forgetron_theorem",
     "pa_theorem",
     "score_errors",
-    "together",
+    "summed",
     "uncertified",
     "why_not",
 ]
@@ -350,7 +350,7 @@ def certify(
         known = Certificate(int(k), float(radius_sq), margin, comparator, bound, theorem.form, epochs)
         known = replace(known, target=target, weight_ratio=weight_ratio, constants=theorem.constants)
         parts.append(replace(known, rounding=rounding))
-    return together(parts)
+    return summed(parts)
 
 
 FLOAT32_VALUES = 1e-5  # the error of a float32 kernel value, relative to the largest k(x, x)
@@ -369,7 +369,7 @@ def why_not(is_psd: bool | None) -> str:
     return f"{what}, and the theorem is about inner products only"
 
 
-def together(parts: list[Certificate]) -> Certificate:
+def summed(parts: list[Certificate]) -> Certificate:
     """The certificate of all outputs: that of a single output unchanged, otherwise the sum over the outputs."""
     if len(parts) == 1:
         return parts[0]

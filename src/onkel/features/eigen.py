@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer
 from onkel.errors import GramError, KindError, ValuesError
 from onkel.estimators.base.estimator import set_params, undo_on_error
+from onkel.estimators.base.input import FLOATS
 from onkel.estimators.state.checks import check_rows, refuse
 from onkel.features.map_state import from_map_state, map_state, read_kernel
 from onkel.gram import fixed_signs, rounding
@@ -24,8 +25,6 @@ from onkel.kernels.vectors import VectorRows
 from onkel.states.state import State
 
 __all__ = ["EigenMap"]
-
-FLOATS = [np.float64, np.float32]  # dtypes that are kept; other numbers become float64
 
 
 def _spectrum(

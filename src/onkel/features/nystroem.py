@@ -16,6 +16,7 @@ from onkel._core.transaction import assign
 from onkel.checks import check_integer, check_one_of
 from onkel.errors import GramError, InputError, KindError, ValuesError, signed
 from onkel.estimators.base.estimator import set_params, undo_on_error
+from onkel.estimators.base.input import FLOATS
 from onkel.estimators.base.parameters import SCIKIT_LEARN, check_kernel, kernel_of, resolved_kernel, seed_of
 from onkel.estimators.state.checks import check_rows, refuse
 from onkel.features.map_state import from_map_state, map_state, read_kernel
@@ -31,7 +32,6 @@ from onkel.states.state import Setting, State
 
 __all__ = ["NystroemMap"]
 
-FLOATS = [np.float64, np.float32]  # dtypes that are kept; other numbers become float64
 TILE_VALUES = 1 << 20  # kernel values that are in memory at once: 8 MB
 # The inner products of the map on its own centres differ from the kernel values by at most the tolerance of the
 # factorization, 1e-12, and rounding errors, if the kernel is positive semi-definite on them.

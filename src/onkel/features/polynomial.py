@@ -30,13 +30,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer, check_number
 from onkel.errors import ParameterError, ShapeError
 from onkel.estimators.base.estimator import undo_on_error
+from onkel.estimators.base.input import FLOATS
 from onkel.estimators.state.checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state
 from onkel.states.state import State
 
 __all__ = ["PolynomialMap"]
 
-FLOATS = [np.float64, np.float32]  # dtypes that are kept; other numbers become float64
 MAX_COLUMNS = 10_000_000  # most columns of a PolynomialMap
 
 

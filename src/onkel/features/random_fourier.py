@@ -32,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onkel.checks import check_integer
 from onkel.errors import ParameterError, ValuesError
 from onkel.estimators.base.estimator import set_params, undo_on_error
+from onkel.estimators.base.input import FLOATS
 from onkel.estimators.base.parameters import SCIKIT_LEARN, check_kernel, resolved_kernel
 from onkel.estimators.state.checks import refuse
 from onkel.features.map_state import check_vectors, from_map_state, map_state, read_kernel
@@ -42,7 +43,6 @@ from onkel.states.state import Setting, State
 __all__ = ["RandomFourierMap"]
 
 Floats = NDArray[np.float64]
-FLOATS = [np.float64, np.float32]  # dtypes that are kept; other numbers become float64
 TILE_VALUES = 1 << 18  # phases that are in memory at once: 2 MB
 # The largest frequency of a Matérn kernel is about this, divided by ℓ. For small ν there are larger ones, but all waves
 # beyond have the mean 0 except for rows nearer than 1e-8 ℓ, and rounding errors of ω·x would be seen in their phases.

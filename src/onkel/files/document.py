@@ -11,7 +11,7 @@ from onkel.errors import FileFormatError
 
 __all__ = ["MAX_VALUES", "canonical", "is_small", "parse"]
 
-MAX_DEPTH = 100  # lists and objects inside one another: more than any state has, fewer than Python's recursion allows
+MAX_NESTING = 100  # lists and objects inside one another: more than any state has, fewer than Python's recursion allows
 MAX_VALUES = 250_000  # in all; each may take some hundred bytes of memory
 
 
@@ -46,14 +46,16 @@ def parse(text: bytes, path: str | os.PathLike[str]) -> Any:
     except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, numbers of too many digits, or too deep
         raise FileFormatError(path, f"its header must be JSON: {str(error)[:200]}") from None
     if not is_small(value):
-        raise FileFormatError(path, f"its JSON must have at most {MAX_VALUES} values, nested at most {MAX_DEPTH} deep")
+        raise FileFormatError(
+            path, f"its JSON must have at most {MAX_VALUES} values, nested at most {MAX_NESTING} deep"
+        )
     return value
 
 
 def is_small(value: Any) -> bool:
     """Whether a JSON value is neither too deep nor too large."""
     level, n_values = [value], 1
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_NESTING):
         level = [item for outer in level for item in _items(outer)]
         n_values += len(level)
         if not level or n_values > MAX_VALUES:

@@ -26,7 +26,7 @@ __all__ = ["fits", "in_range", "narrow", "refuse_overflow", "store"]
 
 MOST, LEAST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 ROOM = 2.0**120  # values between 1/ROOM and ROOM leave some room for sums and products
-ADVICE = "Give all rows in float64, X.astype(numpy.float64), or scale them."
+IN_FLOAT64 = "Give all rows in float64, X.astype(numpy.float64), or scale them."
 
 
 def fits(values: NDArray[np.float64], most: float = ROOM) -> bool:
@@ -53,7 +53,7 @@ def store(values: NDArray[np.float64], out: NDArray) -> None:
         if largest > MOST or 0 < largest < LEAST:
             raise ValuesError(
                 f"kernel values of float32 rows must lie between {LEAST:.1e} and {MOST:.1e}; got values of "
-                f"{largest:.3g}. {ADVICE}"
+                f"{largest:.3g}. {IN_FLOAT64}"
             )
     with np.errstate(under="ignore"):
         out[...] = values
@@ -62,7 +62,7 @@ def store(values: NDArray[np.float64], out: NDArray) -> None:
 def refuse_overflow(values: NDArray) -> None:
     """Raises ValuesError if kernel values that were computed in float32 have overflowed."""
     if values.dtype == np.float32 and not np.isfinite(values).all():
-        raise ValuesError(f"kernel values of float32 rows must be at most {MOST:.1e}; got larger ones. {ADVICE}")
+        raise ValuesError(f"kernel values of float32 rows must be at most {MOST:.1e}; got larger ones. {IN_FLOAT64}")
 
 
 def narrow(matrix: Any, sq_norms: tuple[float, float]) -> Any:

@@ -16,7 +16,7 @@ from onkel.states.state import State
 
 __all__ = ["ItemVote", "RankingModel", "best_item"]
 
-VOTE_VALUES = 1 << 22  # scores that are computed at a time: items × guesses
+SCORES_AT_ONCE = 1 << 22  # scores that are computed at a time: items × guesses
 
 
 def best_item(scores: NDArray[np.float64]) -> int:
@@ -57,7 +57,7 @@ class ItemVote(Expansion):
         if len(self.support):
             K = np.empty((n, len(self.support)), dtype=x.dtype)
             fill(self.kernel, x, self.support, K)
-            size, before = max(1, VOTE_VALUES // max(1, n)), np.zeros((n, 1))
+            size, before = max(1, SCORES_AT_ONCE // max(1, n)), np.zeros((n, 1))
             for first in range(0, len(self.used), size):  # some guesses at a time, to bound the memory
                 ends = self.ends[first : first + size]
                 begin = int(self.ends[max(0, first - 1)])

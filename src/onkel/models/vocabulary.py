@@ -29,7 +29,7 @@ __all__ = ["WIDTH", "Vocabulary", "first_columns", "is_sparse"]
 
 WIDTH = 2 * FEW_FEATURES  # columns at first, so many that packed rows hold only the features that occur
 MOST_WIDTH = 1 << 26  # columns of a state with few names: more were free when it was made
-SPARSE_BELOW = 0.25  # dicts whose features are fewer than this fraction of all known ones become CSR rows
+SPARSE_DICTS_BELOW = 0.25  # dicts whose features are fewer than this fraction of all known ones become CSR rows
 
 Example = Mapping[Any, Any]
 
@@ -148,7 +148,7 @@ class Vocabulary:
 
 def is_sparse(n_features: int, examples: Sequence[Example]) -> bool:
     """Whether dicts become CSR rows: there are many features in all, and few in each dict."""
-    return n_features > FEW and sum(map(len, examples)) < SPARSE_BELOW * n_features * len(examples)
+    return n_features > FEW and sum(map(len, examples)) < SPARSE_DICTS_BELOW * n_features * len(examples)
 
 
 def first_columns(examples: Sequence[Example], dtype: np.dtype) -> Columns | Vocabulary:

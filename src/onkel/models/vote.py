@@ -16,7 +16,7 @@ from onkel.states.state import State
 __all__ = ["Vote", "vote_weights"]
 
 VOTE_VALUES = 1 << 21  # kernel values that are computed at a time
-LEDGER = ("place", "output", "step", "weight")  # the arrays with an entry for each mistake
+TERMS = ("place", "output", "step", "weight")  # the arrays with an entry for each mistake
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Vote(SupportModel):
 
     def state(self) -> State:
         """Kernel, support vectors and the ledger of mistakes, as a `State`."""
-        return self._state({name: getattr(self, name) for name in (*LEDGER, "start")}, {"bias": float(self.bias)})
+        return self._state({name: getattr(self, name) for name in (*TERMS, "start")}, {"bias": float(self.bias)})
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -24,6 +24,7 @@ from onkel.errors import InputError, KindError, ParameterError, ShapeError
 from onkel.states.state import Setting, State
 from onkel.text.corpus import Corpus, TokenColumn
 from onkel.text.feature_tables import Features, Output, Tables, View, Words
+from onkel.text.string_features import MOST_BITS
 from onkel.text.templates import Templates
 from onkel.text.token_features import TokenFeatures
 
@@ -31,7 +32,6 @@ __all__ = ["TemplateFeatures"]
 
 Ints = NDArray[np.int64]
 RUN = 8192  # tokens of one call of the core
-MOST_BITS = 30
 MOST_TEXT = 1 << 18  # characters of the templates of a state: each part takes memory
 
 

@@ -27,6 +27,7 @@ from onkel.models.input import rows_of, takes_rows
 from onkel.models.vocabulary import Vocabulary, first_columns
 
 __all__ = [
+    "FLOATS",
     "Checked",
     "all_data",
     "are_labels",

@@ -19,12 +19,12 @@ from onkel.estimators.base.progress import progress_bar
 from onkel.estimators.online.running import Given
 from onkel.learners.epochs import Epochs
 
-__all__ = ["Outcome", "Running", "StreamedEpochs", "Work", "fit_in_epochs", "learn_chunk", "undo_if_refused"]
+__all__ = ["Outcome", "RunningLearner", "StreamedEpochs", "Work", "fit_in_epochs", "learn_chunk", "undo_if_refused"]
 
 STEP = 4096  # examples between two reports of the progress
 
 
-class Running(Protocol):
+class RunningLearner(Protocol):
     """What the frames need of a running learner, be it of rows or of sentences."""
 
     learner: Any
@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
 class StreamedEpochs:
     """Epochs that give a batch to a running learner, some examples at a time, as if they came from a stream."""
 
-    def __init__(self, running: Running, batch: Any, step: int | None = None) -> None:
+    def __init__(self, running: RunningLearner, batch: Any, step: int | None = None) -> None:
         self.running, self.batch, self.step = running, batch, step or STEP
 
     @property

@@ -30,6 +30,7 @@ from onkel.solvers.ridge.exact import EigenPath, RidgeProblem, RidgeSolution, so
 from onkel.solvers.ridge.posterior import RidgePosterior
 
 __all__ = [
+    "CHOSEN",
     "Fitted",
     "Settings",
     "Task",
@@ -44,7 +45,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-SOLVERS = ("auto", "cholesky", "eigen", "nystrom", "cg")
+CHOSEN = ("cholesky", "eigen", "nystrom", "cg")
+SOLVERS = ("auto", *CHOSEN)  # "auto" chooses one of the others
 EXACT_ROWS = 20_000  # above, "auto" takes centres: n³/3 multiply-adds take minutes
 MANY_ALPHAS = 20  # from which one eigendecomposition is faster than a factorization for each
 DEFAULT_CENTERS = 1000

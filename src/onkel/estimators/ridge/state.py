@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel.estimators.base.input import attributes_of
+from onkel.estimators.ridge.solvers import CHOSEN
 from onkel.estimators.state.checks import check_rows, check_sorted_labels, part_of, refuse, rows_parts
 from onkel.estimators.state.estimator import Known
 from onkel.kernels import Kernel
@@ -22,7 +23,6 @@ __all__ = ["read_solution", "solution"]
 FIGURES = ("gamma_", "solver_", "solver_reason_", "n_centers_", "jitter_", "rcond_", "residual_", "n_iter_")
 # of a subclass, as far as it has them
 ARRAYS = ("_solved_alpha", "classes_", "alpha_", "best_score_", "scores_", "gcv_", "loo_predictions_")
-SOLVERS = ("cholesky", "eigen", "nystrom", "cg")
 
 
 def solution(estimator: Any) -> Known:
@@ -60,7 +60,7 @@ def read_solution(state: State, estimator: Any) -> dict[str, Any]:
 
 def _read_figures(state: State, m: int, n_outputs: int) -> dict[str, Any]:
     """The numbers and arrays that a fit with m rows or centres sets."""
-    new: dict[str, Any] = {"solver_": state.choice("solver", SOLVERS)}
+    new: dict[str, Any] = {"solver_": state.choice("solver", CHOSEN)}
     new |= {"solver_reason_": state.setting("solver_reason", str), "n_centers_": state.count("n_centers")}
     new |= {"jitter_": state.setting("jitter", float, at_least=0), "n_iter_": state.count("n_iter")}
     new |= {f"{name}_": state.setting(name, float) for name in ("rcond", "residual")}

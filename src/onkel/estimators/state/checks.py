@@ -1,7 +1,8 @@
 """Checks of the states of estimators: that what stands in them fits together.
 
 The parts of a state check themselves when they are made. Whether the parts of one estimator belong to each other is
-checked here: a state may come from a file that somebody else wrote, and nothing behind these checks looks again.
+checked here, since a state may come from a file that somebody else wrote. Later code, the compiled core included,
+relies on these checks.
 """
 
 from __future__ import annotations

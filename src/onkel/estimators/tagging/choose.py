@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from onkel.errors import InputError, KindError
-from onkel.estimators.tagging.form import Form, LinearForm
+from onkel.estimators.tagging.form import LinearForm, SentenceForm
 from onkel.estimators.tagging.input import are_matrices, is_matrix
 from onkel.estimators.tagging.kernel_form import KernelForm, MarkovForm
 from onkel.kernels import Kernel
@@ -31,7 +31,7 @@ class Parameters(Protocol):
     hypothesis: Any
 
 
-def form_of(params: Parameters, X: Any, who: str) -> Form:
+def form_of(params: Parameters, X: Any, who: str) -> SentenceForm:
     """The form of the first sentences of a tagger with these parameters; `who` is its name, for messages."""
     given = [name for name in ("templates", "features", "kernel") if getattr(params, name) is not None]
     if len(given) > 1:

@@ -33,13 +33,13 @@ from onkel.text.string_features import (
 from onkel.text.template_features import TemplateFeatures
 from onkel.text.token_features import FeatureIndex, TokenFeatures
 
-__all__ = ["Form", "LinearForm", "voters_of"]
+__all__ = ["LinearForm", "SentenceForm", "voters_of"]
 
 Ints = NDArray[np.int64]
-MOST_BYTES = 2**30  # of hashed tables of pairs of tags
+MOST_TABLE_BYTES = 2**30  # of hashed tables of pairs of tags
 
 
-class Form(Protocol):
+class SentenceForm(Protocol):
     """How a tagger reads its sentences, and what learns from them."""
 
     @property
@@ -128,10 +128,11 @@ class LinearForm:
         observed = isinstance(self.index, TemplateFeatures) and self.index.has_bigrams
         if observed and not self.index.has_names:
             size = self.index.n_bigrams * (n_labels + 1) * width(n_labels) * 12
-            if size > MOST_BYTES:
+            if size > MOST_TABLE_BYTES:
                 raise InputError(
                     f"SequencePerceptron: {n_labels} tags and B templates with parts need {size / 2**20:.0f} MB for "
-                    f"2**n_bits tables of pairs of tags, more than {MOST_BYTES >> 20}. Use fewer bits, or n_bits=None."
+                    f"2**n_bits tables of pairs of tags, more than {MOST_TABLE_BYTES >> 20}. Use fewer "
+                    "bits, or n_bits=None."
                 )
         return StructuredLearner(
             n_labels, order=self.order, margin=self.margin, exact=self.exact, observed=observed, log=self.log

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from onkel._core import Lock
 from onkel._core.transaction import assign
-from onkel.estimators.tagging.form import Form
+from onkel.estimators.tagging.form import SentenceForm
 from onkel.estimators.tagging.input import Tags
 from onkel.learners.tagging.learner import TagLearner
 from onkel.learners.tagging.markov import MarkovLearner
@@ -75,7 +75,7 @@ class TaggerSavepoint(NamedTuple):
     """A running tagger at one moment."""
 
     learner: TagLearner
-    form: Form
+    form: SentenceForm
     labels: tuple[str, ...]
 
 
@@ -89,7 +89,9 @@ class RunningTagger:
     lock : whoever learns or reads takes it; learning leaves it between two parts.
     """
 
-    def __init__(self, learner: TagLearner, labels: tuple[str, ...], form: Form, lock: Lock, *, fixed: bool) -> None:
+    def __init__(
+        self, learner: TagLearner, labels: tuple[str, ...], form: SentenceForm, lock: Lock, *, fixed: bool
+    ) -> None:
         self.learner, self.labels, self.form, self.lock, self.fixed = learner, labels, form, lock, fixed
         self.cache: Cached | None = None
 

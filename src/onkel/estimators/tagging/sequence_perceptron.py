@@ -18,7 +18,7 @@ from onkel.bounds.theorems import Certificate
 from onkel.checks import check_integer, check_number, check_one_of
 from onkel.errors import InputError
 from onkel.estimators.base.estimator import Estimator
-from onkel.estimators.base.parameters import HYPOTHESES, BuiltWith
+from onkel.estimators.base.parameters import STRUCTURED_HYPOTHESES, BuiltWith
 from onkel.estimators.online import state as states
 from onkel.estimators.online.certificate import Certified
 from onkel.estimators.online.fitted import reading
@@ -26,7 +26,7 @@ from onkel.estimators.online.fitting import Outcome, StreamedEpochs, Work, fit_i
 from onkel.estimators.online.running import Given
 from onkel.estimators.state.estimator import read_estimator, state_of
 from onkel.estimators.tagging.choose import form_of
-from onkel.estimators.tagging.form import Form
+from onkel.estimators.tagging.form import SentenceForm
 from onkel.estimators.tagging.input import Tags, read_sequences, read_tags
 from onkel.estimators.tagging.running import Cached, RunningTagger, SentenceBatch
 from onkel.estimators.tagging.state import learned, read_running
@@ -167,7 +167,7 @@ class SequencePerceptron(Estimator):
         if self.n_bits is not None and self.n_bits > 30:
             raise InputError(f"{who}: n_bits must be at most 30; got {self.n_bits}.")
         check_number(self.margin, "margin", who, at_least=0.0)
-        check_one_of(self.hypothesis, "hypothesis", HYPOTHESES, who)
+        check_one_of(self.hypothesis, "hypothesis", STRUCTURED_HYPOTHESES, who)
         if self.order not in (1, 2) or isinstance(self.order, bool):
             raise InputError(f"{who}: order must be 1 or 2; got {self.order!r}.")
         if self.scheme is not None:
@@ -215,7 +215,7 @@ class SequencePerceptron(Estimator):
                 found = certify_tagging_fit(learner, batch.sentences, y, epochs)
                 assign(self, _certified=Certified(learner.n_seen, found))
 
-    def _begin(self, form: Form, labels: tuple[str, ...], *, fixed: bool, **figures: Any) -> RunningTagger:
+    def _begin(self, form: SentenceForm, labels: tuple[str, ...], *, fixed: bool, **figures: Any) -> RunningTagger:
         """Makes the learner of a new fit or stream."""
         new: dict[str, Any] = {"_lock": self.__dict__.setdefault("_lock", Lock())}
         running = RunningTagger(form.new_learner(max(1, len(labels))), labels, form, new["_lock"], fixed=fixed)
@@ -226,7 +226,7 @@ class SequencePerceptron(Estimator):
 
     def _read(
         self,
-        form: Form,
+        form: SentenceForm,
         given: Given,
         known: tuple[str, ...] | None = None,
         besides: tuple[str, ...] | None = None,

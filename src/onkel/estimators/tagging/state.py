@@ -12,7 +12,7 @@ import numpy as np
 from onkel._core import Lock
 from onkel.estimators.state.checks import check_rows, part_of, refuse, rows_parts
 from onkel.estimators.tagging.choose import templates_of
-from onkel.estimators.tagging.form import Form, LinearForm
+from onkel.estimators.tagging.form import LinearForm, SentenceForm
 from onkel.estimators.tagging.kernel_form import KernelForm
 from onkel.estimators.tagging.running import RunningTagger
 from onkel.learners.tagging.kernel import KernelTagLearner
@@ -47,7 +47,7 @@ def read_running(state: State, built: Any) -> dict[str, Any]:
     return {"_draw": draw, "_lock": lock, "_running": RunningTagger(learner, labels, form, lock, fixed=fixed)}
 
 
-def _read_form(state: State, built: Any) -> tuple[Form, TagLearner]:
+def _read_form(state: State, built: Any) -> tuple[SentenceForm, TagLearner]:
     """Form and learner of a state, which must be those that the parameters of the first fit describe."""
     if built.features is not None:
         raise refuse(state, "a tagger with a function of features has no state", "features")

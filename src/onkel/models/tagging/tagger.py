@@ -35,7 +35,7 @@ from onkel.text.template_features import TemplateFeatures
 
 __all__ = ["Explanation", "FeatureWeight", "Labelling", "Tagger", "TokenTerms"]
 
-RUN_SENTENCES = 4096  # sentences that are labelled at a time
+LABELLED_AT_ONCE = 4096  # sentences that are labelled at a time
 SCORERS = (LinearTokens, VotedTokens, KernelTokens)  # those that have a state
 SHOWN = 3  # terms of a token that are printed
 
@@ -204,9 +204,9 @@ class Tagger(Frozen):
         mask, n = None, len(sentences.starts) - 1
         if allowed is not None:
             mask = allowed_mask(allowed, self.labels, sentences.starts, "allowed tags")
-        for first in range(0, n, RUN_SENTENCES):
-            last = min(n, first + RUN_SENTENCES)
-            part = sentences if n <= RUN_SENTENCES else sentences.part(first, last)
+        for first in range(0, n, LABELLED_AT_ONCE):
+            last = min(n, first + LABELLED_AT_ONCE)
+            part = sentences if n <= LABELLED_AT_ONCE else sentences.part(first, last)
             tokens = slice(int(sentences.starts[first]), int(sentences.starts[last]))
             yield part, None if mask is None else mask[tokens], first
 

@@ -20,7 +20,7 @@ from onkel.solvers.svm.problem import Limits, Problem
 
 __all__ = ["max_margin"]
 
-TOL = 1e-3  # of yᵢ w·φ(xᵢ) ≥ 1: the relative error of the margin is about this
+MARGIN_TOL = 1e-3  # of yᵢ w·φ(xᵢ) ≥ 1: the relative error of the margin is about this
 STEPS_A_ROW, MOST_STEPS = 1000, 2_000_000  # limits of the steps: if no hyperplane separates, α grows without end
 CACHE_BYTES = 200e6  # for the kernel values of a working set
 
@@ -42,7 +42,7 @@ def max_margin(kernel: Kernel, rows: Rows, y: NDArray[np.float64], start: NDArra
     low, high = np.where(y < 0, -np.inf, 0.0), np.where(y > 0, np.inf, 0.0)
     problem = Problem(kernel, rows, np.arange(len(rows)), y, low, high, sum_fixed=False)
     limits = Limits(min(STEPS_A_ROW * len(rows), MOST_STEPS))
-    return dual.solve(problem, beta, tol=TOL, cache_bytes=CACHE_BYTES, limits=limits).beta
+    return dual.solve(problem, beta, tol=MARGIN_TOL, cache_bytes=CACHE_BYTES, limits=limits).beta
 
 
 def _best_multiple(kernel: Kernel, rows: Rows, beta: NDArray[np.float64]) -> NDArray[np.float64]:
