@@ -7,7 +7,7 @@
 //
 // nanobind checks element types, numbers of dimensions and, where arrays.h asks for it, contiguity: else a TypeError.
 // The functions here check that arrays fit each other as the headers of the core say, and that numbers which become
-// addresses are in range (check.h): else a ValueError. Nothing behind this border checks again.
+// addresses are in range (check.h): else a ValueError. The rest of the core relies on these checks.
 #include <string>
 #include <vector>
 

@@ -6,8 +6,8 @@
 namespace onkel { namespace bind {
 
 // Whether an object is such a right-hand side, of values of type T and with d features, whose row `place` can be written:
-// one of its rows, or the next one if its last panel is not full yet. None can while a row is out of T's range: the range
-// of norms only widens, so it would stay too wide after that row has been overwritten. The caller packs the rows anew.
+// one of its rows, or the next one if its last panel is not full yet. While some row is out of T's range, no row can be
+// written: the range of norms only widens, and would stay too wide when that row is gone. The caller packs the rows anew.
 template <class T> bool can_replace_in_right(nb::handle object, int64_t place, int64_t d);
 
 // Updates it after x (d) was written to row `place` of its panels.

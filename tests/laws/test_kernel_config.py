@@ -42,7 +42,7 @@ from onkel.kernels import (
     from_config,
     register,
 )
-from onkel.kernels.config import MAX_DEPTH, entries, kernel_classes
+from onkel.kernels.config import MAX_DEPTH, kernel_classes, parameters
 
 
 def dot(X, Z):
@@ -110,7 +110,7 @@ def test_no_kernel_of_onkel_is_forgotten():
 
 def test_the_keys_of_a_config_are_distinct():
     for cls in kernel_classes().values():
-        keys = ["kernel", *(entry.key for entry in entries(cls))]
+        keys = ["kernel", *(parameter.key for parameter in parameters(cls))]
         assert len(set(keys)) == len(keys)
 
 

@@ -31,7 +31,7 @@ SparseVector: TypeAlias = Mapping[Feature, float]
 Features: TypeAlias = Callable[[Sequence[Any], int, Any, Any], Iterable[Feature] | SparseVector]
 Floats: TypeAlias = NDArray[np.float64]
 
-ALL = 4096  # sentences with more labellings are not searched by trying all
+MOST_TRIED = 4096  # labellings of a sentence, if all of them are tried
 
 
 def word_features(sentence: Sentence, position: int, previous: Any, label: Any) -> list[Feature]:
@@ -133,7 +133,7 @@ class Labellings:
     @property
     def is_short(self) -> bool:
         """Whether all labellings can be tried."""
-        return self.n * math.log(len(self.labels)) <= math.log(ALL) * (1 + 1e-12)
+        return self.n * math.log(len(self.labels)) <= math.log(MOST_TRIED) * (1 + 1e-12)
 
     def widest(self, y: Tags) -> float:
         """The largest ‖Φ(x, y) − Φ(x, z)‖² of all labellings z of a short sentence."""

@@ -145,16 +145,16 @@ class ScriptedSentences(SequencePlayerA):
         for number, (x, y) in enumerate(zip(self.sentences, self.tags, strict=True), 1):
             check_tags(x, y, labels, f"{who}: in round {number}")
         if margin is None or radius_sq is None:
-            opened = [Labellings(x, labels, features) for x in self.sentences]
-            if radius_sq is None and not all(sentence.is_short for sentence in opened):
+            scored = [Labellings(x, labels, features) for x in self.sentences]
+            if radius_sq is None and not all(sentence.is_short for sentence in scored):
                 raise ParameterError(f"{who}: radius_sq must be given, for a sentence has too many labellings to try.")
             if margin is None:
-                margin = min(map(Labellings.margin, opened, repeat(u), self.tags))
+                margin = min(map(Labellings.margin, scored, repeat(u), self.tags))
                 if margin <= 0:
                     wanted = f"{who}: u must prefer the right labels of each sentence to all others"
                     raise ValuesError(f"{wanted}; got a margin of {margin:.6g}.")
             if radius_sq is None:
-                radius_sq = max(map(Labellings.widest, opened, self.tags))
+                radius_sq = max(map(Labellings.widest, scored, self.tags))
         super().__init__(labels, features, u, margin, radius_sq)
         self.n_rounds = len(self.sentences)
 
@@ -256,18 +256,18 @@ def _hurtful(length: int, labels: Tags) -> tuple[list[Sentence], list[Tags], flo
     """The sentences of `LongSentences` that a structured perceptron gets wrong one after the other, and their R²."""
     x = [(word, *["um"] * count) for word in ("ask", "tell") for count in range(1, length + 1)]
     pairs = [(s, ("Q" if s[0] == "ask" else "S",) * len(s)) for s in x]
-    opened = [(Labellings(s, labels, first_word_features), y) for s, y in pairs]
-    right = [sentence.phi(y) for sentence, y in opened]
+    scored = [(Labellings(s, labels, first_word_features), y) for s, y in pairs]
+    right = [sentence.phi(y) for sentence, y in scored]
     v: dict[Feature, float] = {}
     sent: list[int] = []
     while True:
         updates = {
             i: minus(right[i], sentence.phi(guess))
-            for i, (sentence, y) in enumerate(opened)
+            for i, (sentence, y) in enumerate(scored)
             if (guess := tuple(sentence.best(v))) != y
         }
         if not updates:
-            radius_sq = max(opened[i][0].widest(pairs[i][1]) for i in set(sent))
+            radius_sq = max(scored[i][0].widest(pairs[i][1]) for i in set(sent))
             return [pairs[i][0] for i in sent], [pairs[i][1] for i in sent], radius_sq
         worst = max(updates, key=lambda i: (2 * dot(v, updates[i]) + dot(updates[i], updates[i]), len(pairs[i][0])))
         sent.append(worst)

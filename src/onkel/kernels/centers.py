@@ -6,8 +6,8 @@ triangular, the features
     φ(x) = T⁻¹ k(S, x)            φ(x)·φ(z) ≈ k(x, z), with equality if x or z is a centre
 
 are coordinates in it with respect to an orthonormal basis: the projection of a function on this space is w·φ, and its
-squared length is ‖w‖². Ridge regression on φ is therefore an ordinary one, with the identity as its penalty. What of
-k(x, ·) lies outside of the space has the squared length k(x, x) − ‖φ(x)‖².
+squared length is ‖w‖². Ridge regression on φ is therefore an ordinary one, with the identity as its penalty. The part
+of k(x, ·) that lies outside of the space has the squared length k(x, x) − ‖φ(x)‖².
 
 Working with φ instead of the kernel values is what keeps the numbers safe: K_SS may be singular to the last digit, and
 its square, which the normal equations of the kernel values contain, all the more. A pivoted factorization takes the
@@ -125,5 +125,5 @@ class Centers:
         return np.asarray(solve_triangular(self.factor, w, lower=True, trans="T", check_finite=False))
 
     def outside(self, x: Rows, phi: Floats) -> Floats:
-        """k(x, x) − ‖φ(x)‖² of each row, at least 0: the squared length of what lies outside of the span."""
+        """k(x, x) − ‖φ(x)‖² of each row, at least 0: the squared length of the part of k(x, ·) outside of the span."""
         return np.asarray(np.maximum(self.kernel._diagonal(x) - np.einsum("ij,ij->i", phi, phi), 0.0))

@@ -142,7 +142,7 @@ def kernel_classes() -> Mapping[str, type[Kernel]]:
     return {name: getattr(rooms[name], name) for name in names}
 
 
-class Entry(typing.NamedTuple):
+class Parameter(typing.NamedTuple):
     """A parameter of a kernel: its key in a config, its name, and its type."""
 
     key: str
@@ -151,11 +151,11 @@ class Entry(typing.NamedTuple):
 
 
 @functools.cache
-def entries(cls: type[Kernel]) -> tuple[Entry, ...]:
-    """The entries of the configs of a class, besides "kernel", which is the key of its name."""
+def parameters(cls: type[Kernel]) -> tuple[Parameter, ...]:
+    """The parameters of a class: what its configs have besides its name, which is under "kernel"."""
     hints = typing.get_type_hints(cls)
     names = [field.name for field in dataclasses.fields(cls) if field.init]
-    return tuple(Entry("of" if name == "kernel" else name, name, hints[name]) for name in names)
+    return tuple(Parameter("of" if name == "kernel" else name, name, hints[name]) for name in names)
 
 
 def to_config(kernel: Kernel, depth: int = 1) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def to_config(kernel: Kernel, depth: int = 1) -> dict[str, Any]:
             f"{cls.__module__}. Write it as Custom(fn), and register fn by onkel.kernels.register(name, fn)."
         )
     _check_depth(depth, "config()")
-    written = {e.key: _write(getattr(kernel, e.name), e.hint, f"{name}: {e.name}", depth) for e in entries(cls)}
+    written = {p.key: _write(getattr(kernel, p.name), p.hint, f"{name}: {p.name}", depth) for p in parameters(cls)}
     return {"kernel": name, **written}
 
 
@@ -206,14 +206,14 @@ def _build(config: Any, depth: int) -> Kernel:
     if cls is None:
         known = ", ".join(kernel_classes())
         raise ParameterError(f"from_config: the kernel must be one of {known}; got {shown(name)}. {ADVICE}")
-    expected = ["kernel", *(e.key for e in entries(cls))]
+    expected = ["kernel", *(p.key for p in parameters(cls))]
     for key in expected:
         if key not in config:
             raise ParameterError(f"from_config: {name} needs {_listed(expected)}; {key!r} is missing. {ADVICE}")
     for key in config:
         if key not in expected:
             raise ParameterError(f"from_config: {name} needs {_listed(expected)}; got {shown(key)} as well. {ADVICE}")
-    return cls(**{e.name: _read(config[e.key], e.hint, f"{name}: {e.name}", depth) for e in entries(cls)})
+    return cls(**{p.name: _read(config[p.key], p.hint, f"{name}: {p.name}", depth) for p in parameters(cls)})
 
 
 def _check_depth(depth: int, who: str) -> None:

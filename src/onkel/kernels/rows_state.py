@@ -68,7 +68,7 @@ def rows_from_state(state: State) -> Rows:
 
 
 def kernel_rows(state: State, name: str, kernel: Kernel) -> Rows:
-    """The rows that are the part `name` of a state, which this kernel must be able to take on its right-hand side."""
+    """The rows that are the part `name` of a state; refuses those that the kernel cannot take as second argument."""
     rows = rows_from_state(state.part(name))
     if isinstance(rows, ObjectRows) and not len(rows):
         return rows  # NO_ROWS, which every kernel takes

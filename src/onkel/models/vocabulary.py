@@ -42,7 +42,7 @@ class Vocabulary:
     places : the column of each feature that has one.
     used : which columns have a feature, (n_features,).
     dtype : of the rows.
-    tidy : whether the learner depends on every one of these features. While it learns, there may be others.
+    tidy : whether all features that nothing learned depends on have been dropped, as `held` does.
     """
 
     KIND: ClassVar[str] = "columns/vocabulary"
@@ -81,7 +81,7 @@ class Vocabulary:
     def held(self, in_use: Callable[[int], NDArray[np.bool_]]) -> Vocabulary:
         """The vocabulary with only those features that something learned depends on.
 
-        `in_use` says of so many columns which of them it depends on.
+        `in_use(n)` tells which of n columns the learner depends on.
         """
         if self.tidy:
             return self

@@ -131,7 +131,10 @@ def _wide(forbidden: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
 def best_allowed(
     lattice: Lattice, labels: Sequence[str], scheme: str | None, mask: NDArray[np.bool_] | None, first: int = 0
 ) -> NDArray[np.int32]:
-    """The best labelling that is allowed, (tokens,); refuses a sentence that has none. `first` is its first number."""
+    """The best labelling that is allowed, (tokens,); refuses a sentence that has none.
+
+    `first` is the number of the first sentence, for the message.
+    """
     y, scores = best(constrained(lattice, labels, scheme, mask))
     refuse_forbidden(scores, scheme, first)
     return y

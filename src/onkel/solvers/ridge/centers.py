@@ -17,8 +17,9 @@ Calandriello, Carratino, Rosasco, "On fast leverage score sampling and optimal l
 
 **k-means.** Centres at the means of clusters in the input space have a small quantisation error, which bounds the error
 of the kernel matrix for kernels that depend smoothly on the distance (Zhang, Tsang, Kwok, ICML 2008). Clusters are
-found in a sample of the rows: first centres by the rule of k-means++ (a row is drawn with a probability proportional to
-its squared distance from those before), some of them at a time, then a few of Lloyd's iterations.
+found in a sample of the rows: the first centres by the rule of k-means++ (a row is drawn with a probability that is
+proportional to its squared distance from those drawn before), several in each round; then by a few steps of
+Lloyd's algorithm.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from onkel.kernels.centers import Centers
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
 from onkel.solvers.ridge.conjugate_gradient import CgSolution, conjugate_gradient
-from onkel.solvers.ridge.whitened_sums import Solution, WhitenedSums
+from onkel.solvers.ridge.whitened_sums import CentersSolution, WhitenedSums
 
 __all__ = [
     "CENTER_CHOICES",
     "CenterChoice",
+    "CentersSolution",
     "CgSolution",
-    "Solution",
     "WhitenedSums",
     "choose_centers",
     "conjugate_gradient",
@@ -179,7 +180,7 @@ def _means(rows: Rows, n_centers: int, random: np.random.RandomState) -> VectorR
 
 
 def _spread(X: Any, sq_norms: Floats, n_centers: int, random: np.random.RandomState) -> Floats:
-    """Different rows that are far from each other, by the rule of k-means++, drawn in some 32 rounds."""
+    """Different rows that are far from each other, by the rule of k-means++, drawn in about `ROUNDS` rounds."""
     chosen = [int(random.randint(X.shape[0]))]
     distances = np.full(X.shape[0], np.inf)
     new = chosen

@@ -130,7 +130,7 @@ def conjugate_gradient(
     fit_intercept : whether f has an intercept, which is not penalised.
     tol : the relative residual at which to stop.
     max_iter : ≥ 0, the largest number of iterations.
-    report : called with the number of iterations and the residual after each; None (default): nobody is told.
+    report : called with the number of iterations and the residual after each; None (default): it is not called.
 
     Ctrl-C during the iterations ends them, and the solution so far is returned.
 

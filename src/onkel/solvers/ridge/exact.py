@@ -23,9 +23,9 @@ touch what is above the diagonal, so a copy of K is kept there, from which the r
 Float32 rows are factored in float32, which is twice as fast, and the solution is corrected by its residual, for which
 the kernel is computed in float64, tile by tile. Where that does not converge, the matrix is factored in float64.
 
-*Jitter.* Below the rounding errors of K, which n · EPS · its size bounds, no α can be told from another: its solution
-would be noise. Where that makes a Cholesky factorization fail, or an eigenvalue of A lies below it, a larger α is used,
-and reported as what it is; everything that is computed, leave-one-out as well, is that of the larger one.
+*Jitter.* An α below the rounding errors of K, at most n · EPS times its size, cannot be told from another such α: the
+solution would be noise. Where a Cholesky factorization fails for that reason, or an eigenvalue of A lies below these
+errors, a larger α is used and reported; everything that is computed, leave-one-out as well, is for the larger one.
 
 Source: Saunders, Gammerman and Vovk 1998; Golub, Heath and Wahba 1979 (GCV); Higham 2002, ch. 12 (refinement).
 """
@@ -314,7 +314,7 @@ class EigenPath:
         self._q = self.vectors.T @ problem.root
 
     def used(self, alphas: Floats) -> Floats:
-        """The alphas that are computed with in the place of these: none with λ + α below the rounding errors of λ."""
+        """The alphas that are used in place of these: larger where λ + α would be below the rounding errors of λ."""
         sizes = np.abs(self.values[:, None] + alphas).min(axis=0)
         lost = sizes < self.rounding
         if (alphas[lost] == 0).any():
@@ -356,7 +356,7 @@ class EigenPath:
         return Path(np.ascontiguousarray(residuals.transpose(1, 0, 2)), gcv, n - alphas * trace)
 
     def solve(self, alpha: Floats) -> RidgeSolution:
-        """The solution for each target with its alpha, shape (targets,), or with the one that is `used`."""
+        """The solution for each target with its alpha, shape (targets,), or with the one `used` in its place."""
         alpha = self.used(alpha)
         distinct, index = np.unique(alpha, return_inverse=True)
         D, each = 1.0 / (self.values[:, None] + distinct), np.arange(len(alpha))

@@ -38,7 +38,7 @@ from onkel.kernels.rows import Rows
 from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.states.state import LARGEST_COUNT, Setting, State
 
-__all__ = ["Solution", "WhitenedSums", "refuse_no_penalty", "regularised_factor"]
+__all__ = ["CentersSolution", "WhitenedSums", "refuse_no_penalty", "regularised_factor"]
 
 Floats = NDArray[np.float64]
 TILE_ROWS = 1024  # rows that are whitened at once: enough for BLAS, and some 8 KB for each centre
@@ -47,7 +47,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Solution:
+class CentersSolution:
     """The solution of ridge regression on centres, for each target.
 
     Attributes
@@ -133,7 +133,7 @@ class WhitenedSums:
         rows : n rows that the kernel of the centres can take.
         Y : their targets, shape (n, targets).
         weights : ≥ 0, shape (n,); None: all are 1.
-        report : called with the number of rows done so far after every tile; None (default): nobody is told.
+        report : called with the number of rows done so far after every tile; None (default): it is not called.
         """
         n, r = len(rows), len(self.centers)
         if Y.shape != (n, self.n_targets) or (weights is not None and weights.shape != (n,)):
@@ -172,11 +172,11 @@ class WhitenedSums:
 
     # ---------------------------------------------------------------- solutions
 
-    def solve(self, alpha: float | Floats) -> Solution:
+    def solve(self, alpha: float | Floats) -> CentersSolution:
         """The solution for alpha ≥ 0, one number or one for each target.
 
-        If W + αI is not positive definite to rounding, a larger α is taken, which the solution tells; with α = 0 a
-        GramError is raised. Cost: r³ flops and one more r × r matrix for each distinct alpha.
+        If W + αI is not positive definite to rounding, a larger α is taken, which is the `alpha` of the solution; with
+        α = 0 a GramError is raised. Cost: r³ flops and one more r × r matrix for each distinct alpha.
         """
         alphas, targets = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (self.n_targets,)), self.n_targets
         parts = self._parts()
@@ -198,7 +198,7 @@ class WhitenedSums:
         df = df + self.fit_intercept
         left = parts.n_weighted - df
         gcv = np.where(left > 0, parts.n_weighted * rss / np.where(left > 0, left, 1.0) ** 2, np.inf)
-        return Solution(self.centers.coefficients(w), intercept, gcv, df, float(errors.max()), w, used)
+        return CentersSolution(self.centers.coefficients(w), intercept, gcv, df, float(errors.max()), w, used)
 
     def variance(self, rows: Rows, alpha: float) -> Floats:
         """The variance of f(x), shape (n,), if f is a Gaussian process with this kernel and noise of variance alpha.

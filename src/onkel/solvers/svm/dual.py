@@ -52,8 +52,9 @@ __all__ = ["solve", "solve_block"]
 
 INNER = 0.3  # a working set is left when its violation has fallen to this fraction of that of the whole problem
 CALL_STEPS = 1 << 25  # steps × variables of one native call: about 0.05 s
-SHRINK = 0.7  # rows are left out if at most this fraction of the present rows remains, and if leaving them out would
-PATIENCE = 2.0  # by now have saved this many times the kernel values that it costs to take them back
+# Rows are left out if at most the fraction SHRINK of the present rows remains, and if leaving them out would by now
+# have saved PATIENCE times the kernel values that it costs to take them back.
+SHRINK, PATIENCE = 0.7, 2.0
 SHRUNK_BYTES = 256 << 20  # the copy of the remaining rows takes at most these bytes
 COPY_BYTES = 16 << 20  # rows that are copied for one product, to float64 where that is needed
 TRUE = 1e-4  # the relative error of the objective above which scores are corrected at the end
@@ -143,8 +144,9 @@ class _Run:
         self.steps, self._rounds, self.stalled = 0, 0, False  # rounds since the last look at the errors of f
         self.most_steps = limits.steps if limits.steps < math.inf else max(STEPS, STEPS_A_ROW * len(p.z))
         self._set = WorkingSet(p, cache_bytes)
-        self._live: NDArray[np.bool_] | None = None  # the variables of the rows that are not left out; None: all
-        self._rows, self._which = p.rows, np.arange(len(p.rows))  # these rows, and their indices
+        # what is not left out: the variables (None: all), the rows that they belong to, and the indices of these
+        self._live: NDArray[np.bool_] | None = None
+        self._rows, self._which = p.rows, np.arange(len(p.rows))
         self._missed = 0.0  # kernel values that shrinking would have saved so far
         self._exact_at, self._wrong = -1, 0.0  # the step at which f was last corrected, and the largest error found
         self._corrected = math.inf  # the violation after the last correction
