@@ -1,4 +1,7 @@
-"""Streams of examples of many kinds: dense and sparse rows, words, dicts, weights of 0, a class that comes late."""
+"""Streams of examples of many kinds: dense and sparse rows, words, dicts, weights of 0, a class that comes late.
+
+`learn_in_parts` gives a stream to a learner without an estimator.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onkel.kernels import RBF, Custom, Linear, Polynomial
+from onkel.kernels.rows import Rows
+from onkel.learners.learner import Floats, Ints, Learner
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,3 +132,13 @@ def dicts(task: str) -> Stream:
     known = np.minimum(3 + np.arange(40) // 4, 12)  # so many features have come up to this example
     rows = [{f"x{j}": float(row[j]) for j in range(int(count))} for row, count in zip(X, known, strict=True)]
     return Stream(RBF(gamma=0.5), rows, y, rows[:3])
+
+
+def learn_in_parts(learner: Learner, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
+    """Learns from a chunk part by part, as an estimator does; returns the scores before each example was learned."""
+    scores, start = np.empty(targets.shape), 0
+    while start < len(rows):
+        part = slice(start, start + learner.part_size(rows, len(rows) - start))
+        scores[part] = learner.learn(rows[part], targets[part], weights[part], row_ids[part])
+        start = part.stop
+    return scores

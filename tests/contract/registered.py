@@ -68,11 +68,17 @@ each_with_kernel = pytest.mark.parametrize("cls", WITH_KERNEL)
 each_online_with_kernel = pytest.mark.parametrize("cls", ONLINE_WITH_KERNEL)
 
 
+def small(cls: type) -> dict[str, Any]:
+    """The parameters of an estimator for few points."""
+    few = {"random_state": 0} | ({"kernel": RBF(gamma=0.5)} if cls in EVERY else {})
+    few |= {"max_iter": 3} if cls in ONLINE else {}
+    own = {name: value for name, value in few.items() if has(cls, name)}
+    return own | ({"budget": 12} if cls in BUDGETED else {})
+
+
 def new(cls: type, **params: Any) -> Any:
     """An estimator for few points; `kernel` and the like may be given."""
-    small = {"kernel": RBF(gamma=0.5), "random_state": 0} | ({"max_iter": 3} if cls in ONLINE else {})
-    own = {name: value for name, value in small.items() if has(cls, name)}
-    return cls(**(own | ({"budget": 12} if cls in BUDGETED else {}) | params))
+    return cls(**(small(cls) | params))
 
 
 def exact(cls: type) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zoo
 from contract.registered import rings
-from contract.stored import STORED, Stored, digest, file_name, missing, predictions, report
+from contract.stored import digest, file_name, missing, predictions, report
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -26,7 +27,7 @@ from onkel.files.container import CODES
 from onkel.kernels import RBF, Custom
 
 TESTS = Path(__file__).parents[1]
-each = pytest.mark.parametrize("name", STORED)
+each = pytest.mark.parametrize("name", zoo.SPECIMENS)
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +55,13 @@ def test_every_estimator_of_the_registry_can_be_stored():
 def test_what_another_process_wrote_is_the_same_to_the_bit_and_goes_on_the_same(name, written):
     folder, said = written
     loaded = onkel.load(folder / file_name(name))
-    _, probes, go_on = STORED[name]()
-    assert report(Stored(loaded, probes, go_on)) == said[name]
+    assert report(zoo.SPECIMENS[name], loaded) == said[name]
 
 
 @each
 def test_the_model_of_a_file_predicts_what_the_estimator_predicts(name, written):
     folder, said = written
-    path, (estimator, probes, _) = folder / file_name(name), STORED[name]()
+    path, estimator, probes = folder / file_name(name), zoo.made(name), zoo.SPECIMENS[name].data.probes
     if not hasattr(estimator, "model_"):
         with pytest.raises(InputError, match="model_"):
             onkel.load(path, model=True)
@@ -82,7 +82,7 @@ def test_a_file_is_described_without_its_arrays(name, written, monkeypatch):
     monkeypatch.setattr("onkel.files.container.read", None)
     found = onkel.inspect(folder / file_name(name))
     assert isinstance(found, Summary)
-    estimator = STORED[name]().estimator
+    estimator = zoo.made(name)
     assert found.kind == f"estimator/{type(estimator).__name__}"
     assert found.size == (folder / file_name(name)).stat().st_size
     assert type(estimator).__name__ in str(found)
@@ -96,7 +96,7 @@ def test_the_safetensors_library_reads_every_file(written):
     from safetensors.numpy import load_file
 
     folder, _ = written
-    for name in STORED:
+    for name in zoo.SPECIMENS:
         path = folder / file_name(name)
         arrays = load_file(path)
         shown = onkel.inspect(path).arrays
@@ -106,7 +106,7 @@ def test_the_safetensors_library_reads_every_file(written):
 def test_equal_estimators_make_equal_files(written, tmp_path):
     folder, _ = written
     for name in ("KernelPerceptron", "SVC", "tagger, templates", "a random state"):
-        onkel.save(STORED[name]().estimator, tmp_path / "again.onkel")
+        onkel.save(zoo.made(name), tmp_path / "again.onkel")
         assert (tmp_path / "again.onkel").read_bytes() == (folder / file_name(name)).read_bytes()
 
 

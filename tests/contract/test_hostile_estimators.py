@@ -14,61 +14,65 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from contract.hostile import mutants, swapped, with_array, with_setting
-from contract.hostile_cases import CASES, case, use
+import zoo
+from contract.hostile import calls_of, use
+from mutate import StateMutant, states, swapped, with_array, with_setting
 
 import onkel
 from onkel.errors import OnkelError
 from onkel.states.state import State, from_state
 
 FEW, MANY = 100, 4000  # mutants of each estimator
+CASES = zoo.with_tags(without=("alike",))
 
 each_case = pytest.mark.parametrize("name", CASES)
 
 
-def chosen(name: str, n: int, seed: int) -> list[tuple[str, Callable[[], State]]]:
+def state_of(name: str) -> State:
+    return zoo.made(name).state()
+
+
+def chosen(name: str, n: int, seed: int) -> list[StateMutant]:
     """Some of the mutants of the state of a case, at random."""
     rng = random.Random(zlib.crc32(name.encode()) + seed)
     others = rng.sample([other for other in CASES if other != name], 6)
-    found = list(mutants(case(name).estimator.state(), {other: case(other).estimator.state() for other in others}))
+    found = states(state_of(name), {other: state_of(other) for other in others})
     return rng.sample(found, min(n, len(found)))
 
 
-def refused_or_works(state: State, name: str, what: str) -> None:
-    estimator, calls = case(name)
+def refused_or_works(make: Callable[[], State], name: str, what: str) -> None:
     try:
-        made = type(estimator).from_state(state)
+        made = type(zoo.made(name)).from_state(make())
     except OnkelError:
         return
     except Exception as error:
         raise AssertionError(f"{name}, {what}: from_state raised {type(error).__name__}") from error
     try:
-        use(made, calls)
+        use(made, calls_of(CASES[name]))
     except Exception as error:
         raise AssertionError(f"{name}, {what}: the estimator raised {type(error).__name__}") from error
 
 
 @each_case
 def test_a_state_that_was_not_changed_gives_an_estimator_that_works(name):
-    estimator, calls = case(name)
-    state = estimator.state()
+    state = state_of(name)
     made = from_state(state)
-    assert type(made) is type(estimator)
+    assert type(made) is type(zoo.made(name))
     assert made.state() == state
-    use(made, calls)
+    use(made, calls_of(CASES[name]))
 
 
 @each_case
 def test_a_changed_state_is_refused_or_works(name):
     for what, make in chosen(name, FEW, 0):
-        refused_or_works(make(), name, what)
+        refused_or_works(make, name, what)
 
 
 @pytest.mark.long
 @each_case
 def test_any_changed_state_is_refused_or_works(name):
     for what, make in chosen(name, MANY, 1):
-        refused_or_works(make(), name, what)
+        refused_or_works(make, name, what)
 
 
 # ---------------------------------------------------------------- what no state may do
@@ -79,13 +83,12 @@ def refuses(state: State, words: str) -> None:
         from_state(state)
 
 
-def state_of(name: str) -> State:
-    return case(name).estimator.state()
-
-
 def test_parameters_that_a_class_does_not_have_are_refused():
     refuses(with_setting(state_of("SVC"), ("params", "kernels"), "rbf"), "parameters of SVC")
-    refuses(with_setting(state_of("unfitted"), ("params", "__class__"), "rbf"), "parameters of SVC")
+    refuses(
+        with_setting(state_of("weights and a random state, not fitted"), ("params", "__class__"), "rbf"),
+        "parameters of SVC",
+    )
     refuses(with_setting(state_of("KernelPerceptron"), ("built_with", "random_state"), 0), "built_with")
 
 
@@ -103,23 +106,23 @@ def test_parameters_that_a_class_does_not_have_are_refused():
     ids=lambda value: str(value)[:30],
 )
 def test_a_parameter_that_is_no_parameter_is_refused(value, words):
-    refuses(with_setting(state_of("unfitted"), ("params", "random_state"), value), words)
+    refuses(with_setting(state_of("weights and a random state, not fitted"), ("params", "random_state"), value), words)
 
 
 def test_lists_inside_of_lists_inside_of_lists_are_refused():
     value: object = 1.0
     for _ in range(100):
         value = {"list": [value]}
-    refuses(with_setting(state_of("unfitted"), ("params", "C"), value), "lists inside")
+    refuses(with_setting(state_of("weights and a random state, not fitted"), ("params", "C"), value), "lists inside")
 
 
 def test_a_learner_must_have_the_outputs_of_the_targets_and_the_columns_of_the_estimator():
-    two, three = state_of("KernelPerceptron"), state_of("KernelPerceptron sparse, 3 classes")
+    two, three = state_of("KernelPerceptron averaged"), state_of("KernelPerceptron")
     refuses(swapped(two, three, "learner"), "output")
     refuses(swapped(two, three, "targets"), "output")
     refuses(with_setting(two, ("columns", "settings", "n_features"), 5), "5 columns")
     refuses(with_setting(state_of("Perceptron"), ("columns", "settings", "n_features"), 2**30), "1073741824 features")
-    refuses(swapped(state_of("Perceptron"), state_of("Perceptron sparse, 3 classes"), "targets"), "3 output")
+    refuses(swapped(state_of("Perceptron, named columns"), state_of("Perceptron"), "targets"), "3 output")
 
 
 def test_a_learner_must_be_the_one_that_the_parameters_describe():
@@ -138,7 +141,7 @@ def test_a_kernel_on_columns_that_there_are_not_is_refused():
 
 
 def test_no_memory_is_taken_because_a_number_says_so():
-    refuses(with_setting(state_of("Perceptron dicts"), ("columns", "settings", "n_features"), 2**40), "at most")
+    refuses(with_setting(state_of("Perceptron, dicts"), ("columns", "settings", "n_features"), 2**40), "at most")
     many = with_array(state_of("KernelPerceptron"), "targets/found", np.arange(500_000))
     refuses(with_array(many, "targets/since", np.zeros(500_000, dtype=np.int64)), "500000 output")
     refuses(with_setting(state_of("PolynomialMap"), ("fitted", "settings", "degree"), 10**6), "at most")
@@ -146,7 +149,7 @@ def test_no_memory_is_taken_because_a_number_says_so():
 
 
 def test_columns_of_dicts_must_have_different_names_and_ascending_places():
-    state = state_of("Perceptron dicts")
+    state = state_of("Perceptron, dicts")
     names, places = state.arrays["columns/names"].copy(), state.arrays["columns/places"].copy()
     names[0] = names[1]
     refuses(with_array(state, "columns/names", names), "differ")
@@ -159,11 +162,11 @@ def test_columns_of_a_data_frame_must_have_different_strings_as_names():
     for names in (["first", "first"], ["first", b"second"], ["first", None], ["first", []]):
         array = np.empty(2, dtype=object)
         array[:] = names
-        refuses(with_array(state_of("SVC by name"), "columns/names", array), "name")
+        refuses(with_array(state_of("SVC, named columns"), "columns/names", array), "name")
 
 
 def test_labels_must_be_different_finite_and_of_one_kind():
-    state = state_of("KernelPerceptron sparse, 3 classes")
+    state = state_of("KernelPerceptron, sparse float32")
     for found in ([0.0, 1.0, np.nan], [0, 1, 1], [[0], [1], [2]]):
         refuses(with_array(state, "targets/found", np.array(found)), "different")
     refuses(with_array(state, "targets/found", np.array([0, "a", None], dtype=object)), "different")

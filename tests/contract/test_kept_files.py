@@ -19,11 +19,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from contract.stored import STORED, Stored
+import zoo
 
 import onkel
 from onkel import registry
 from onkel.files.container import FORMAT
+from onkel.learners.perceptron.kernel import HYPOTHESES
 from onkel.states.state import State
 
 FOLDER = Path(__file__).parent / "kept_files"
@@ -32,12 +33,23 @@ N_PROBES = 6
 PART = {"kind", "version", "settings"}
 
 
-def wanted(name: str) -> bool:
-    """One file of every learner: neither those that were not fitted, nor every kernel."""
-    return not name.endswith("not fitted") and (not name.startswith("kernel ") or name == "kernel Linear()")
+# The names that specimens had when a file of them was kept.
+KEPT_AS = {
+    "BudgetPerceptron oldest": "oldest",
+    "Forgetron basic": "basic Forgetron",
+    "PRank kernel": "PRank, kernel",
+    "PRank linear": "PRank, linear",
+    "Perceptron averaged": "averaged Perceptron",
+    "Projectron aggressive": "aggressive Projectron",
+    "RecursiveKernelRidge forgetting": "recursive, forgetting",
+    **{f"KernelPerceptron {name}": f"KernelPerceptron, {name}" for name in HYPOTHESES},
+}
+WANTED = zoo.with_tags(without=("unkept",))
+SPECIMENS = {KEPT_AS.get(name, name): specimen for name, specimen in zoo.SPECIMENS.items()}
 
 
 def file_of(name: str) -> Path:
+    name = KEPT_AS.get(name, name)
     return FOLDER / f"format-{FORMAT}" / (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".onkel")
 
 
@@ -93,23 +105,22 @@ def test_a_kept_file_loads_and_predicts_what_it_did(path):
         np.testing.assert_allclose(found, said["predicted"], rtol=1e-6, atol=1e-9)
     else:
         assert found == said["predicted"]
-    if said["name"] in STORED:  # the examples of today
-        stored = STORED[said["name"]]()
-        if stored.go_on is not None:
-            rounds = getattr(loaded, "n_rounds_", None)
-            stored.go_on(loaded)
-            assert rounds is None or loaded.n_rounds_ > rounds
+    specimen = SPECIMENS.get(said["name"])
+    if specimen is not None and specimen.goes_on:  # with the examples of today
+        rounds = getattr(loaded, "n_rounds_", None)
+        specimen.go_on(loaded)
+        assert rounds is None or loaded.n_rounds_ > rounds
 
 
 def test_there_is_a_kept_file_of_every_estimator_and_every_form_of_it():
-    missing = [name for name in STORED if wanted(name) and not file_of(name).exists()]
+    missing = [name for name in WANTED if not file_of(name).exists()]
     assert not missing, "run: PYTHONPATH=tests python -m contract.test_kept_files"
     kinds = {onkel.inspect(path).kind for path in KEPT}
     assert kinds >= {f"estimator/{entry.name}" for entry in registry.estimators()}
 
 
 def test_there_is_a_kept_file_of_every_kind_and_version_of_state():
-    today = set().union(*(kinds_of(state) for make in STORED.values() for state in states(make().estimator)))
+    today = set().union(*(kinds_of(state) for name in zoo.SPECIMENS for state in states(zoo.made(name))))
     assert today <= set().union(*(kinds_of(onkel.load(path).state()) for path in KEPT))
 
 
@@ -121,9 +132,9 @@ def states(estimator: Any) -> list[State]:
         return [estimator.state()]
 
 
-def keep(name: str, stored: Stored) -> None:
+def keep(name: str, kept: Any, given: Any) -> None:
     """Writes the file of an estimator, and what it predicts, unless there is one of the same kinds and versions."""
-    path, probes, kinds = file_of(name), from_json(as_json(stored.probes)), kinds_of(stored.estimator.state())
+    path, probes, kinds = file_of(name), from_json(as_json(given)), kinds_of(kept.state())
     for number in itertools.count(2):
         if not path.exists():
             break
@@ -131,18 +142,17 @@ def keep(name: str, stored: Stored) -> None:
             return
         path = file_of(f"{name} {number}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    onkel.save(stored.estimator, path)
-    said = {"name": name, "probes": as_json(stored.probes), "predicted": predicted(stored.estimator, probes)}
+    onkel.save(kept, path)
+    said = {"name": name, "probes": as_json(given), "predicted": predicted(kept, probes)}
     path.with_suffix(".json").write_text(json.dumps(said, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    covered = set()
-    for name, make in STORED.items():
-        if wanted(name):
-            stored = make()
-            keep(name, stored)
-            kinds = set().union(*map(kinds_of, states(stored.estimator)[1:]))
-            if kinds - covered:
-                covered |= kinds
-                keep(f"model of {name}", Stored(stored.estimator.model_, stored.probes))
+    covered = set().union(*(kinds_of(onkel.load(path).state()) for path in KEPT))
+    for name, specimen in WANTED.items():
+        estimator, probes = zoo.made(name), specimen.data.probes
+        keep(name, estimator, probes)
+        kinds = set().union(*map(kinds_of, states(estimator)[1:]))
+        if kinds - covered:
+            covered |= kinds
+            keep(f"model of {name}", estimator.model_, probes)

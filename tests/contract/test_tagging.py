@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from interruptions import lines_of, spread, stop_at_line
+from mutate import with_array, with_setting
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from tagged import FORMS, TAG, W, X, Y, features, vectors
 
 from onkel import SequencePerceptron
 from onkel.data import Corpus, Templates
@@ -25,39 +27,6 @@ from onkel.models.tagging import viterbi
 from onkel.models.tagging.tagger import Tagger
 from onkel.states.state import State, from_json, from_state, to_json
 
-WORDS = ["the", "a", "cat", "dog", "sat", "ran", "big"]
-TAG = {"the": "DT", "a": "DT", "cat": "NN", "dog": "NN", "sat": "VB", "ran": "VB", "big": "JJ"}
-
-
-def corpus(n: int = 30, seed: int = 0) -> tuple[list[list[str]], list[list[str]]]:
-    rng = np.random.default_rng(seed)
-    words = [[WORDS[i] for i in rng.integers(0, len(WORDS), rng.integers(1, 6))] for _ in range(n)]
-    return words, [[TAG[word] for word in sentence] for sentence in words]
-
-
-def features(words: list[list[str]]) -> list[list[list[str]]]:
-    return [[[f"w={w}", f"before={s[t - 1] if t else '<'}", f"last={w[-1]}"] for t, w in enumerate(s)] for s in words]
-
-
-W, Y = corpus()
-X = features(W)
-
-
-def vectors(words: list[list[str]]) -> list[np.ndarray]:
-    return [np.array([[float(word == w) for w in WORDS] for word in s]) for s in words]
-
-
-FORMS: dict[str, tuple[dict[str, Any], Any]] = {
-    "strings": ({}, X),
-    "dicts": ({}, [[{"w": w, "size": len(w) / 2} for w in s] for s in W]),
-    "templates": ({"templates": "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\nB1:%x[0,0]"}, W),
-    "matrices": ({}, vectors(W)),
-    "hashed": ({"n_bits": 8}, X),
-    "order 2": ({"order": 2}, X),
-    "voted": ({"hypothesis": "voted", "n_voters": 7}, X),
-    "kernel": ({"kernel": RBF(gamma=0.5)}, vectors(W)),
-    "kernel voted": ({"kernel": RBF(gamma=0.5), "hypothesis": "voted", "n_voters": 7, "order": 2}, vectors(W)),
-}
 each_form = pytest.mark.parametrize("form", FORMS)
 
 
@@ -439,10 +408,8 @@ def test_the_tags_of_a_part_of_a_corpus_are_those_that_occur_in_it():
 
 def edited(state: State, name: str, value: Any) -> State:
     if name in state.arrays:
-        return State(
-            state.kind, state.version, state.settings, {**state.arrays, name: value(state.arrays[name].copy())}
-        )
-    return State(state.kind, state.version, {**state.settings, name: value}, dict(state.arrays))
+        return with_array(state, name, value(state.arrays[name].copy()))
+    return with_setting(state, (name,), value)
 
 
 def put(place: int, number: int) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import json
 import os
 import random
 import subprocess
@@ -20,11 +19,13 @@ from typing import Any
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
+import zoo
 from contract.registered import CLASSIFIERS, DETECTORS, ONLINE, data, new, part
-from contract.stored import STORED, digest, file_name, predictions
+from contract.stored import digest, file_name, predictions
 from hypothesis import given
 from hypothesis import strategies as st
 from interruptions import lines_of, stop_at_line
+from mutate import Mutant, mutants
 
 import onkel
 from onkel.errors import FileFormatError, KindError, OnkelError
@@ -179,9 +180,9 @@ SEEDS = ["KernelPerceptron", "Forgetron", "SVC", "tagger, templates", "sparse di
 @functools.cache
 def original(name: str) -> tuple[bytes, Any, Any]:
     """The bytes of a file, what it predicts, and data to predict."""
-    stored, path = STORED[name](), Path(folder_of_files(), file_name(name))
-    onkel.save(stored.estimator, path)
-    return path.read_bytes(), predictions(stored.estimator, stored.probes), stored.probes
+    path, probes = Path(folder_of_files(), file_name(name)), zoo.SPECIMENS[name].data.probes
+    onkel.save(zoo.made(name), path)
+    return path.read_bytes(), predictions(zoo.made(name), probes), probes
 
 
 @functools.cache
@@ -234,56 +235,25 @@ def test_a_damaged_file_is_refused(part_of, tmp_path):
 
 # ---------------------------------------------------------------- files that lie, with right checksums
 
-VALUES = [None, True, -1, 0, 1, 2, 2**31, 2**62, 2**70, 0.5, 1e308, "", "x", "$float", [], {}, [[]], {"$float": "nan"}]
+
+@functools.cache
+def lies(name: str) -> tuple[dict[str, Any], list[Mutant]]:
+    """The document of a file, and all changes of one place of its state, its encodings and its arrays."""
+    original(name)
+    found, mapped = container.read(Path(folder_of_files(), file_name(name)))
+    kept = {key: value for key, value in found.items() if key not in ("data_sha256", "header_sha256")}
+    return kept, mutants({key: kept[key] for key in ("state", "encodings")}, mapped)
 
 
-def lying(document: Any, arrays: dict[str, Any], rng: random.Random) -> None:
-    """Changes a setting or an array, in place."""
-    if rng.random() < 0.5 and arrays:
-        name = rng.choice(sorted(arrays))
-        arrays[name] = changed_array(arrays, name, rng)
-        if rng.random() < 0.1:
-            del arrays[name]
-        return
-    places = [*walk(document["state"]), *walk(document["encodings"])]
-    where, key = rng.choice(places)
-    if rng.random() < 0.15:
-        del where[key]
-    else:
-        where[key] = copy.deepcopy(rng.choice([*VALUES, *(place[0][place[1]] for place in rng.sample(places, 1))]))
-
-
-def walk(value: Any) -> list[tuple[Any, Any]]:
-    """All places of a JSON value."""
-    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    return [place for key in keys for place in ((value, key), *walk(value[key]))]
-
-
-def changed_array(arrays: dict[str, Any], name: str, rng: random.Random) -> Any:
-    array = np.array(arrays[name])
-    match rng.randrange(7):
-        case 0 if array.size:
-            extreme = [0, -1, 1, 2**31, 2**62, np.nan, np.inf, -np.inf, 1e300, array.size]
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                array.flat[rng.randrange(array.size)] = np.float64(rng.choice(extreme)).astype(array.dtype)
-            return array
-        case 1:
-            return array[: rng.randint(0, len(array))] if array.ndim else array[None]
-        case 2:
-            return np.concatenate([array, array]) if array.ndim else array
-        case 3:
-            return (
-                array.astype(rng.choice(["f8", "f4", "i8", "i4", "u1", "?"]))
-                if array.dtype.kind in "biu"
-                else array[None]
-            )
-        case 4:
-            return arrays[rng.choice(sorted(arrays))]
-        case 5:
-            return array[::-1] if array.ndim else array
-        case _:
-            return array.T.reshape(array.shape[::-1])
+def write_lie(path: Path, name: str, rng: random.Random) -> None:
+    """Writes a file with a change that a file can hold, with right checksums."""
+    kept, found = lies(name)
+    while True:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            changed, arrays = rng.choice(found).make()
+        with contextlib.suppress(KindError, ValueError):  # JSON has no NaN, and arrays in files hold plain numbers
+            return container.write(path, kept | changed, arrays)
 
 
 def attempt(path: Path) -> tuple[Any, FileFormatError | None]:
@@ -298,27 +268,20 @@ def attempt(path: Path) -> tuple[Any, FileFormatError | None]:
 @pytest.mark.parametrize("part_of", range(4))
 def test_a_file_that_lies_is_refused_or_holds_something_that_works(part_of, tmp_path):
     rng, path = random.Random(100 + part_of), tmp_path / "lying.onkel"
-    names, refused = sorted(STORED), 0
+    names, refused = sorted(zoo.SPECIMENS), 0
     for _ in range(N_FUZZ // 8):
-        name = rng.choice(names)
-        original(name)
-        found, mapped = container.read(Path(folder_of_files(), file_name(name)))
-        arrays, changed = dict(mapped), json.loads(json.dumps(found))
-        for key in ("data_sha256", "header_sha256"):
-            del changed[key]
-        lying(changed, arrays, rng)
-        container.write(path, changed, arrays)
+        specimen = zoo.SPECIMENS[rng.choice(names)]
+        write_lie(path, specimen.name, rng)
         loaded, error = attempt(path)
         if error is not None:
             assert "lying.onkel cannot be loaded" in str(error)
             assert error.__cause__ is None or isinstance(error.__cause__, OnkelError), error.__cause__
             refused += 1
             continue
-        _, probes, go_on = STORED[name]()
         try:
-            predictions(loaded, probes)
-            if go_on is not None and type(loaded) is type(STORED[name]().estimator):
-                go_on(loaded)
+            predictions(loaded, specimen.data.probes)
+            if specimen.goes_on and type(loaded).__name__ == specimen.estimator:
+                specimen.go_on(loaded)
         except (OnkelError, ValueError, TypeError):
             pass  # another number of features, other labels, a parameter that is out of its range
     assert refused > N_FUZZ // 40

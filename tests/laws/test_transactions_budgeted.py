@@ -14,8 +14,8 @@ import pytest
 import scipy.sparse as sp
 from interruptions import lines_of, spread, stop_at_line
 from pairwise import FULL
-from parts import learn_in_parts
 from reference.online_oracles import SlowForgetron
+from streams import learn_in_parts
 
 from onkel._core import _native
 from onkel.errors import InputError, KindError

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 from pairwise import FULL
-from parts import learn_in_parts
 from reference.lasvm_oracles import SlowLasvm
 from strategies import as_csr
+from streams import learn_in_parts
 
 import onkel.learners.lasvm.learner
 from onkel.kernels import RBF, Custom, Linear, Precomputed, prepare

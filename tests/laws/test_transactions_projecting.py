@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from pairwise import FULL
-from parts import learn_in_parts
 from reference.online_oracles import SlowProjectron
+from streams import learn_in_parts
 
 import onkel
 from onkel._core import _native, aligned_zeros

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parts import learn_in_parts
 from reference.recursive_oracles import SlowTracker, batch_ridge, lorenz, mackey_glass, past_values
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
+from streams import learn_in_parts
 
 from onkel import RecursiveKernelRidge
 from onkel.kernels import RBF, Laplacian, Linear, Polynomial, prepare
