@@ -252,7 +252,7 @@ BAD_RIDGE = [
     ({"tol": 0.0}, ParameterError, f"tol {ABOVE} 0"),
     ({"fit_intercept": "yes"}, KindError, "fit_intercept must be True or False; got 'yes'"),
 ]
-# What is special to a class; test_bad_input.py adds what several share, such as the kernel.
+# What is special to a class; test_bad_input.py adds what several share, and what no parameter takes.
 BAD_PARAMETERS = {
     "KernelPerceptron": [
         ({"hypothesis": "mean"}, ParameterError, "hypothesis must be .*; got 'mean'"),

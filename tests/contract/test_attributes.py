@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from contract.registered import (
     CLASSIFIERS,
     DETECTORS,
-    EVERY,
     ONLINE_CLASSIFIERS,
     ONLINE_WITH_KERNEL,
     STREAMING,
+    WITH_KERNEL,
     data,
     each_online,
+    has,
     ledger_bytes,
     new,
     part,
@@ -23,7 +24,7 @@ from contract.registered import (
 )
 from pairwise import pairwise
 
-from onkel import SVC, NormaOneClass, Perceptron, Projectron
+from onkel import SVC, NormaOneClass, Projectron
 from onkel.kernels import RBF, Linear
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -49,7 +50,7 @@ def test_what_was_learned_has_the_shapes_it_should(cls, classes, convert):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("cls", [cls for cls in EVERY if cls is not Perceptron])
+@pytest.mark.parametrize("cls", WITH_KERNEL)
 def test_a_model_is_frozen_and_scores_as_the_estimator_does(cls, classes):
     X, y = data(cls, classes=classes)
     own = {"decision_function_shape": "ovo"} if cls is SVC else {}
@@ -72,7 +73,7 @@ def test_scores_are_one_column_for_two_classes_and_one_per_class_for_more(cls, c
     X, y = data(cls, classes=classes)
     machine = new(cls).fit(X, y)
     assert machine.decision_function(X).shape == shape
-    if cls is Perceptron:
+    if not has(cls, "kernel"):
         n_outputs = 1 if classes == 2 else classes
         assert machine.coef_.shape == (n_outputs, 2)
         assert machine.intercept_.shape == (n_outputs,)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import math
 import pickle
 import signal
 
@@ -158,12 +160,28 @@ def test_a_call_that_is_refused_says_why_and_changes_nothing(cls, case):
 
 # ---------------------------------------------------------------- parameters
 
+# Parameters that take any value, and those whose values depend on others or on the data and have tests of their own.
+TAKE_ANY = {"class_weight", "random_state", "shuffle", "verbose", "warm_start"}
+DEPEND = {"gamma", "degree", "coef0", "centers", "scoring"}
+
+
+def of_no_use(cls):
+    """For each parameter what no number and no choice can be, and for numbers NaN."""
+    for name, parameter in inspect.signature(cls).parameters.items():
+        if name in TAKE_ANY | DEPEND or isinstance(parameter.default, bool):
+            continue
+        yield {name: "nonsense"}, (KindError, ParameterError), f"{name} must be .*; got 'nonsense'"
+        if isinstance(parameter.default, float):
+            yield {name: math.nan}, ParameterError, f"{name} must be .*; got nan"
+
+
 BAD = [
+    *((cls, *case) for cls in EVERY for case in of_no_use(cls)),
     *((cls, *case) for cls in WITH_KERNEL for case in BAD_KERNELS),
     *((cls, *case) for cls in ONLINE for case in BAD_EPOCHS),
     *((cls, *case) for cls in ONLINE if has(cls, "budget") for case in BAD_BUDGETS),
     *((cls, *case) for cls in SVMS for case in BAD_SOLVERS),
-    *((cls, *case) for cls in EVERY for case in BAD_PARAMETERS[cls.__name__]),
+    *((cls, *case) for cls in EVERY for case in BAD_PARAMETERS.get(cls.__name__, [])),
 ]
 
 

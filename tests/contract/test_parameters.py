@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import typing
 
 import numpy as np
 import pytest
@@ -66,17 +67,10 @@ OTHER = {
     "nu": 0.3,
     "rho": 0.9,
     "epsilon": 0.77,
-    "fit_intercept": None,
-    "variant": None,
-    "forget": "oldest",
-    "aggressive": True,
     "learning_rate": 3.0,
     "tol": 0.5,
-    "loss": "huber",
-    "schedule": "sqrt",
     "cache_size": 10,
 }
-OF_CLASS = {"Forgetron": "basic", "PassiveAggressiveClassifier": "PA", "PassiveAggressiveRegressor": "PA"}
 
 
 def built_in(cls):
@@ -85,9 +79,13 @@ def built_in(cls):
 
 
 def another(cls, name):
-    if name == "fit_intercept":
-        return not new(cls).fit_intercept
-    return OF_CLASS[cls.__name__] if name == "variant" else OTHER[name]
+    """Another value of a parameter, in its range."""
+    value = getattr(new(cls), name)
+    if isinstance(value, bool):
+        return not value
+    choices = typing.get_args(typing.get_type_hints(cls.__init__)[name])
+    words = [choice for choice in choices if isinstance(choice, str)]  # of a Literal
+    return OTHER[name] if not words else next(word for word in words if word != value)
 
 
 def started(cls, **params):
