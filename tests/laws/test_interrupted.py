@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import zoo
 from interruptions import (
     differences,
     in_turn,
@@ -35,42 +36,12 @@ from streams import KINDS, Stream, dicts, stream
 
 import onkel
 from onkel import registry
-from onkel.kernels import Linear
 
 ONLINE = {entry.name: entry for entry in registry.estimators() if entry.online}
 ERRORS = [KeyboardInterrupt, MemoryError]
 
 # Every way in which a learner keeps what it learns: with and without a budget, by every policy of a budget.
-LEARNERS: dict[str, dict[str, Any]] = {
-    "BudgetPerceptron random": {"budget": 8},
-    "BudgetPerceptron oldest": {"budget": 8, "forget": "oldest"},
-    "Forgetron self-tuned": {"budget": 8},
-    "Forgetron basic": {"budget": 8, "variant": "basic"},
-    "KernelPerceptron last": {"hypothesis": "last"},
-    "KernelPerceptron averaged": {"hypothesis": "averaged"},
-    "KernelPerceptron voted": {"hypothesis": "voted"},
-    "NormaClassifier budget": {"budget": 8, "nu": 0.3},
-    "NormaClassifier unlimited": {"budget": None, "nu": 0.3},
-    "NormaOneClass budget": {"budget": 8},
-    "NormaOneClass unlimited": {"budget": None},
-    "NormaRegressor budget": {"budget": 8, "nu": 0.3},
-    "NormaRegressor unlimited": {"budget": None, "nu": 0.3, "fit_intercept": True},
-    "OnlineSVC": {"finish_fit": False},
-    "OnlineSVC small cache": {"finish_fit": False, "cache_size": 0.05},
-    "PRank kernel": {},
-    "PRank linear": {"kernel": Linear()},
-    "PassiveAggressiveClassifier budget": {"budget": 8},
-    "PassiveAggressiveClassifier unlimited": {"budget": None},
-    "PassiveAggressiveRegressor budget": {"budget": 8},
-    "PassiveAggressiveRegressor unlimited": {"budget": None},
-    "Perceptron last": {"hypothesis": "last"},
-    "Perceptron averaged": {"hypothesis": "averaged"},
-    "Projectron": {"eta": 0.3},
-    "Projectron budget": {"eta": 0.1, "budget": 8, "aggressive": True},
-    "RecursiveKernelRidge budget": {"budget": 8},
-    "RecursiveKernelRidge forgetting": {"nu": 0.3, "forgetting": 0.98},
-    "RecursiveKernelRidge unlimited": {"nu": 0.05},
-}
+LEARNERS: dict[str, dict[str, Any]] = {name: dict(one.params) for name, one in zoo.with_tags("storage").items()}
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 TASKS = {learner: ONLINE[learner.split()[0]].task for learner in LEARNERS if learner.split()[0] in ONLINE}
 TASKS |= {learner: "classify" for learner in TASKS if learner.startswith("PRank")}  # grades are classes in order
@@ -98,7 +69,7 @@ class Call:
     def new(self) -> Any:
         name = self.learner.split()[0]
         options = {"shuffle": False, "max_iter": 1, "random_state": 0, "warm_start": self.how == "warm fit"}
-        if name != "Perceptron":
+        if zoo.SPECIMENS[self.learner].takes_kernel:
             options["kernel"] = self.stream.kernel
         return getattr(onkel, name)(**(options | LEARNERS[self.learner]))
 
@@ -243,7 +214,8 @@ CASES = [(kind, how, before) for kind in KINDS for how, before in HOW if not ("l
 
 def suits(learner: str, kind: str) -> bool:
     """Linear learners have no kernel, only classifiers have classes, and PRank has no weights."""
-    if learner.startswith(("Perceptron", "PRank linear")) and kind in ("words", "polynomial", "linear"):
+    linear = learner == "PRank linear" or not zoo.SPECIMENS[learner].takes_kernel
+    if linear and kind in ("words", "polynomial", "linear"):
         return False
     if learner.startswith("PRank") and kind == "weights":
         return False
