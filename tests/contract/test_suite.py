@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
+import typing
 from pathlib import Path
 
 import pytest
+import zoo
 from contract.bad_calls import BAD_PARAMETERS
 from contract.registered import EVERY
 from pairwise import pairwise
+
+from onkel import registry
+
+NOT_ONLINE = [f"precomputed {name}" for name in ("perceptron", "Forgetron", "OnlineSVC", "Projectron")]  # Gram matrices
 
 ROOT = Path(__file__).parents[2]
 CONTRACT = ROOT / "tests" / "contract"
@@ -33,6 +39,20 @@ def test_every_pair_of_values_is_in_a_pairwise_covering_which_is_small(sizes, mo
 
 def test_bad_parameters_are_those_of_estimators():
     assert BAD_PARAMETERS.keys() <= {cls.__name__ for cls in EVERY}
+
+
+@pytest.mark.parametrize("cls", EVERY)
+def test_the_zoo_has_a_form_for_every_choice_that_an_estimator_offers(cls):
+    of_class = [one.new() for one in zoo.SPECIMENS.values() if one.estimator == cls.__name__]
+    for name, hint in typing.get_type_hints(cls.__init__).items():
+        choices = {choice for choice in typing.get_args(hint) if isinstance(choice, str)}  # of a Literal
+        assert choices <= {getattr(one, name, None) for one in of_class if choices}, name
+
+
+def test_every_specimen_goes_on_from_what_it_has_learned_if_it_is_online():
+    online = {entry.name for entry in registry.estimators() if entry.online}
+    told = [name for name, one in zoo.with_tags(without=("unfitted",)).items() if one.estimator in online]
+    assert [name for name in told if not zoo.SPECIMENS[name].goes_on] == NOT_ONLINE
 
 
 def test_make_quick_leaves_out_slow_files_of_the_contract_and_no_others():
