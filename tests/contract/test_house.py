@@ -185,7 +185,8 @@ def test_the_rooms_of_contributing_are_in_the_order_of_the_layers():
 def test_every_file_that_contributing_names_exists():
     named = set(re.findall(r"`((?:src|tests|cpp|examples|benchmarks|docs)/[\w./]+)`", CONTRIBUTING))
     inside = {f"src/onkel/{name}" for name in re.findall(r"`((?:learners|estimators|kernels)/\w+\.py)`", CONTRIBUTING)}
-    assert [name for name in sorted(named | inside) if not (ROOT / name).exists()] == []
+    made = set(re.findall(r"`([^`]+)`, as a new file", CONTRIBUTING))  # by who follows a recipe
+    assert [name for name in sorted((named | inside) - made) if not (ROOT / name).exists()] == []
 
 
 def test_no_module_uses_private_names_of_scikit_learn():

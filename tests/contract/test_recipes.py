@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,20 +17,25 @@ from onkel._core import _native
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
-# Without the finder of an editable install, which would import onkel from this tree.
-RUN = """
+# Python imports this module first. Without the finder of an editable install, onkel is imported from the copy.
+SITE = """
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if "Redirect" not in type(finder).__name__]
-sys.path[:0] = ["src", "tests"]
-import onkel, pytest, runpy
-assert onkel.__file__.startswith({root!r}), onkel.__file__
-runpy.run_path("tests/contract/test_public_paths.py", run_name="__main__")  # pins the new names
-sys.exit(pytest.main({arguments!r}))
+sys.path.insert(0, {source!r})
 """
 
 
+def run(root: Path, *arguments: str) -> str:
+    """Runs Python in a copy of the tree; returns what it prints."""
+    environment = {**os.environ, "PYTHONPATH": str(root / "tests")}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    return done.stdout
+
+
 class Edit(NamedTuple):
-    """What a recipe says to write into a file: at its end, or below or above a line."""
+    """What a recipe says to write: a new file, or into one, at its end, or below or above a line."""
 
     file: str
     place: str
@@ -39,8 +44,11 @@ class Edit(NamedTuple):
 
     def apply(self, root: Path) -> None:
         path = root / self.file
-        lines = path.read_text("utf-8").splitlines()
-        if self.place == "at the end":
+        lines = path.read_text("utf-8").splitlines() if self.place != "as a new file" else []
+        if self.place == "as a new file":
+            assert not path.exists()
+            lines = self.code.splitlines()
+        elif self.place == "at the end":
             lines += ["", "", *self.code.splitlines()]
         else:
             found = [i for i, line in enumerate(lines) if line.startswith(self.line)]
@@ -59,7 +67,8 @@ def recipe(title: str) -> str:
 
 def edits(text: str) -> list[Edit]:
     """Every ``In `file`, below `line`:`` with the code that follows."""
-    step = r"In\s+`(?P<file>[^`]+)`,\s+(?P<place>at the end|below|above)(?:\s+`(?P<line>[^`]+)`)?:\n\n   ```python\n"
+    places = "as a new file|at the end|below|above"
+    step = rf"In\s+`(?P<file>[^`]+)`,\s+(?P<place>{places})(?:\s+`(?P<line>[^`]+)`)?:\n\n   ```python\n"
     found = re.finditer(step + r"(?P<code>.*?)\n   ```\n", text, re.DOTALL)
     return [Edit(m["file"], m["place"], m["line"] or "", _dedent(m["code"])) for m in found]
 
@@ -70,10 +79,12 @@ def _dedent(code: str) -> str:
     return "\n".join(line[3:] for line in code.splitlines())
 
 
-def named_tests(text: str) -> list[str]:
-    command = re.search(r"`python -m pytest ([^`]+)`", text)
-    assert command
-    return command.group(1).split()
+def named_commands(text: str) -> tuple[list[list[str]], list[str]]:
+    """The arguments of Python in the commands of a recipe: programs that write files, and the tests to run last."""
+    commands = [found.split() for found in re.findall(r"`(?:PYTHONPATH=tests )?python ([^`]+)`", text)]
+    *programs, tests = commands
+    assert tests[:2] == ["-m", "pytest"]
+    return programs, tests
 
 
 @pytest.fixture
@@ -81,33 +92,48 @@ def copy(tmp_path):
     """The tree as a newcomer has it, with the core built."""
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    for name in ("pyproject.toml", "CONTRIBUTING.md", "CHANGELOG.md", "README.md"):
+    for name in ("pyproject.toml", "Makefile", "CONTRIBUTING.md", "CHANGELOG.md", "README.md"):
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copy(_native.__file__, tmp_path / "src" / "onkel" / "_core")
+    (tmp_path / "tests" / "sitecustomize.py").write_text(SITE.format(source=str(tmp_path / "src")), "utf-8")
+    assert run(tmp_path, "-c", "import onkel; print(onkel.__file__)").startswith(str(tmp_path))
     return tmp_path
 
 
-# title → the steps that write code, and which of the tests it names to run
+class Recipe(NamedTuple):
+    """The steps of a recipe that write code, which of the tests that it names to run here, and a path that is new."""
+
+    steps: int
+    chosen: list[str]
+    path: str | None = None
+
+
 RECIPES = {
-    "How to add a kernel on vectors": (9, ["-k", "Cauchy or symmetric or diagonal or same_bits or reads_back"]),
-    "How to add an update rule": (4, ["-k", "log-cosh and (twin or chunk)"]),
+    "How to add a kernel on vectors": Recipe(
+        9, ["-k", "Cauchy or symmetric or diagonal or same_bits or reads_back"], "onkel.kernels.Cauchy(gamma=1.0)"
+    ),
+    "How to add an update rule": Recipe(4, ["-k", "log-cosh and (twin or chunk)"]),
+    "How to add a learner": Recipe(
+        8,
+        ["-k", "(Pegasos and not finds_nothing_wrong) or has_a_slow_twin or every_kind or every_form"],
+        "onkel.Pegasos(",
+    ),
 }
 
 
 @pytest.mark.parametrize("title", RECIPES)
 def test_a_recipe_followed_word_by_word_gives_what_it_promises(title, copy):
-    text, (steps, chosen) = recipe(title), RECIPES[title]
+    text, (steps, chosen, path) = recipe(title), RECIPES[title]
     found = edits(text)
     assert len(found) == text.count("```python") == steps
     for edit in found:
         edit.apply(copy)
-    arguments = [*named_tests(text), *chosen, "-n0", "-v", "-p", "no:cacheprovider", "--hypothesis-profile=few"]
-    code = textwrap.dedent(RUN).format(root=str(copy), arguments=arguments)
-    run = subprocess.run([sys.executable, "-c", code], cwd=copy, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
-    if "public_paths" in text:
-        pinned = (copy / "tests" / "contract" / "public_paths.txt").read_text("utf-8")
-        assert "onkel.kernels.Cauchy(gamma=1.0)" in pinned
-    passed = re.search(r"(\d+) passed", run.stdout)
+    programs, tests = named_commands(text)
+    for program in programs:
+        run(copy, *program)
+    printed = run(copy, *tests, *chosen, "-n0", "-v", "-p", "no:cacheprovider", "--hypothesis-profile=few")
+    if path is not None:
+        assert path in (copy / "tests" / "contract" / "public_paths.txt").read_text("utf-8")
+    passed = re.search(r"(\d+) passed", printed)
     assert passed
     assert int(passed[1]) >= 4
