@@ -168,21 +168,13 @@ class Running(Generic[L]):
 
     def __init__(self, learner: L, targets: Targets, columns: Columns | Vocabulary, lock: Lock, who: str) -> None:
         self.learner, self.targets, self.columns = learner, targets, columns
+        self.kernel: Kernel = learner.kernel or LINEAR  # which a learner on the features themselves has
+        self.can_grow = self.kernel.takes != "gram"  # whether further examples can come: a Gram matrix cannot grow
         self.lock, self.who, self.cache = lock, who, Cache()
 
     def copy(self) -> Self:
         """An independent copy, with the same lock."""
         return type(self)(self.learner.copy(), self.targets, self.columns, self.lock, self.who)
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel; the linear one for a learner that works on the features themselves."""
-        return self.learner.kernel or LINEAR
-
-    @property
-    def can_grow(self) -> bool:
-        """Whether further examples can come: a Gram matrix cannot grow."""
-        return self.kernel.takes != "gram"
 
     # ---------------------------------------------------------------- learning
 
