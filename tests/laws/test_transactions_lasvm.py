@@ -241,7 +241,7 @@ def test_it_is_the_slow_twin():
     expected = np.array([slow.learn(x, y, w) for x, y, w in zip(rows.dense(), targets, weights, strict=True)])
     np.testing.assert_allclose(F, expected, atol=1e-9)
     found = learner.scorer()
-    assert found.rows.tolist() == slow.rows
+    assert found.row_ids.tolist() == slow.rows
     np.testing.assert_allclose(found.coef, slow.coef, atol=1e-9)
     assert (learner.n_seen, learner.n_mistakes, learner.n_updates, learner.next_row_id) == (
         N,
