@@ -125,7 +125,7 @@ def _learn(learner: Any) -> None:
     ids = np.arange(b) + min(learner.next_row_id, 2**52)
     targets = np.where(np.arange(b * max(1, learner.n_outputs)).reshape(b, -1) % 2, 1.0, -1.0)[:, : learner.n_outputs]
     learner.scores(rows)
-    if hasattr(learner, "tally"):
+    if hasattr(learner, "pairs"):
         rows = Groups(rows, np.array([0, 2, 4]), np.array([0.0, 1.0, 1.0, 0.0]), ids)
         learner.learn(rows, np.zeros((2, 1)), np.ones(2), np.arange(2))
     else:

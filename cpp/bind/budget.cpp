@@ -1,8 +1,8 @@
 // Learners under a budget: learn/budget.h in Python.
-#include <cstddef>
 #include <limits>
 
 #include "bind/check.h"
+#include "bind/counts.h"
 #include "bind/ledger.h"
 #include "bind/right.h"
 #include "learn/budget.h"
@@ -13,7 +13,6 @@ namespace {
 
 using onkel::BudgetRecord;
 using onkel::BudgetSettings;
-using Bytes = Out1<uint8_t>;  // of a structured array
 
 BudgetSettings settings_of(const std::string& rule, const std::string& policy, std::optional<int64_t> budget, double C,
                            double epsilon, double eta, double lam, double nu, bool root_schedule, bool intercept) {
@@ -32,11 +31,10 @@ BudgetSettings settings_of(const std::string& rule, const std::string& policy, s
 struct LearnerArrays {
   Out2<double> coef;
   Out1<double> k_ss, sq_norms, margin, offset;
-  Bytes record;
+  BudgetRecord* record;
 
   int64_t c() const { return int64_t(coef.shape(0)); }
   int64_t cap() const { return int64_t(coef.shape(1)); }
-  BudgetRecord* numbers() const { return reinterpret_cast<BudgetRecord*>(record.data()); }
 
   template <class K_> void check(const Check& check, const BudgetSettings& s, const std::optional<K_>& K_slots) const {
     check.shape("k_ss", k_ss, cap());
@@ -45,13 +43,12 @@ struct LearnerArrays {
     check.shape("offset", offset, c());
     check.shape("K_slots", K_slots, cap(), cap());
     check.that(K_slots || !s.policy.needs_gram, "K_slots must be given for this policy");
-    check.shape("record", record, sizeof(BudgetRecord));
     check_numbers(check, s);
   }
   // What the pass uses as indices; these numbers may have changed since the arrays were bound.
   void check_numbers(const Check& check, const BudgetSettings& s) const {
-    check.between("size of the record", numbers()->size, 0, s.budget < cap() ? s.budget : cap());
-    check.index("head of the record", numbers()->head, cap() ? cap() : 1);
+    check.between("size of the record", record->size, 0, s.budget < cap() ? s.budget : cap());
+    check.index("head of the record", record->head, cap() ? cap() : 1);
   }
 };
 
@@ -60,9 +57,9 @@ template <class T> void bind_pass(nb::module_& m) {
       "budget_pass",
       [](const BudgetSettings& s, Out2<T> K, In2<T> K_chunk, std::optional<Out2<T>> K_slots, Out2<double> coef,
          Out1<double> k_ss, Out1<int64_t> row_in_slot, std::optional<In2<double>> base, Out1<double> sq_norms,
-         Out1<double> margin, Out1<double> offset, Bytes record, In2<double> y, In1<double> w, In1<int64_t> row_ids,
+         Out1<double> margin, Out1<double> offset, BudgetRecord& record, In2<double> y, In1<double> w, In1<int64_t> row_ids,
          Out2<int64_t> entries, Out1<int64_t> n_entries, Out2<double> F) {
-        const LearnerArrays arrays{coef, k_ss, sq_norms, margin, offset, record};
+        const LearnerArrays arrays{coef, k_ss, sq_norms, margin, offset, &record};
         const Check check{"budget_pass"};
         const int64_t b = int64_t(K.shape(0)), c = arrays.c(), cap = arrays.cap();
         arrays.check(check, s, K_slots);
@@ -75,17 +72,17 @@ template <class T> void bind_pass(nb::module_& m) {
         check.shape("row_ids", row_ids, b);
         const onkel::Ledger ledger = ledger_of(check, entries, n_entries, b * c);
         check.shape("F", F, b, c);
-        check.that(cap >= s.budget || cap - arrays.numbers()->size >= b, "coef must have room for every row of K");
+        check.that(cap >= s.budget || cap - record.size >= b, "coef must have room for every row of K");
         onkel::Memory<T> memory{b, c, cap, s.budget, K.data(), K_chunk.data(), data_or_null(K_slots), coef.data(),
                                 k_ss.data(), row_in_slot.data(), data_or_null(base), sq_norms.data(), margin.data(),
-                                offset.data(), arrays.numbers(), row_ids.data(), ledger};
+                                offset.data(), &record, row_ids.data(), ledger};
         std::vector<double> steps(static_cast<size_t>(c));
         const nb::gil_scoped_release released;
         onkel::budget_pass(memory, s, y.data(), w.data(), F.data(), steps.data());
       },
       "settings"_a, "K"_a.noconvert(), "K_chunk"_a.noconvert(), "K_slots"_a.noconvert().none(), "coef"_a.noconvert(),
       "k_ss"_a.noconvert(), "row_in_slot"_a.noconvert(), "base"_a.noconvert().none(), "sq_norms"_a.noconvert(),
-      "margin"_a.noconvert(), "offset"_a.noconvert(), "record"_a.noconvert(), "y"_a.noconvert(), "w"_a.noconvert(),
+      "margin"_a.noconvert(), "offset"_a.noconvert(), "record"_a, "y"_a.noconvert(), "w"_a.noconvert(),
       "row_ids"_a.noconvert(), "entries"_a.noconvert(), "n_entries"_a.noconvert(), "F"_a.noconvert());
 }
 
@@ -116,7 +113,7 @@ template <class T> struct BudgetOne {
   bool learn(In2<T> x, In2<double> y, double kxx, nb::object longer) {
     const Check check{"BudgetOne.learn"};
     const int64_t c = arrays.c(), cap = arrays.cap(), d = int64_t(room.shape(1));
-    BudgetRecord& record = *arrays.numbers();
+    BudgetRecord& record = *arrays.record;
     check.shape("x", x, 1, d);
     check.shape("y", y, 1, c);
     arrays.check_numbers(check, settings);
@@ -168,17 +165,17 @@ template <class T> void bind_one(nb::module_& m, const char* name) {
   m.def(
       "budget_one",
       [](const BudgetSettings& s, Out2<T> K, std::optional<Out2<T>> K_slots, Out2<double> coef, Out1<double> k_ss,
-         Out1<double> sq_norms, Out1<double> margin, Out1<double> offset, Bytes record, Out1<int64_t> slot_row_ids,
+         Out1<double> sq_norms, Out1<double> margin, Out1<double> offset, BudgetRecord& record, Out1<int64_t> slot_row_ids,
          Out1<int64_t> entered, Out2<T> room, Out1<double> norms, Out3<T> panels, nb::dict rows, nb::dict kept,
          Out2<int64_t> entries, Out1<int64_t> n_entries) {
-        const LearnerArrays arrays{coef, k_ss, sq_norms, margin, offset, record};
+        const LearnerArrays arrays{coef, k_ss, sq_norms, margin, offset, &record};
         const Check check{"budget_one"};
         const int64_t cap = arrays.cap(), most = int64_t(room.shape(0)), d = int64_t(room.shape(1));
         arrays.check(check, s, K_slots);
         check.shape("K", K, 1, cap);
         check.shape("slot_row_ids", slot_row_ids, cap);
         check.shape("entered", entered, cap);
-        check.least("rows of room", most, arrays.numbers()->size);
+        check.least("rows of room", most, record.size);
         check.shape("norms", norms, most);
         check.shape("panels", panels, kAny, d, onkel::kPanel<T>);
         check.least("rows of panels", int64_t(panels.shape(0)) * onkel::kPanel<T>, most);
@@ -189,22 +186,32 @@ template <class T> void bind_one(nb::module_& m, const char* name) {
                             nb::str("_dense")};
       },
       "settings"_a, "K"_a.noconvert(), "K_slots"_a.noconvert().none(), "coef"_a.noconvert(), "k_ss"_a.noconvert(),
-      "sq_norms"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "record"_a.noconvert(),
+      "sq_norms"_a.noconvert(), "margin"_a.noconvert(), "offset"_a.noconvert(), "record"_a,
       "slot_row_ids"_a.noconvert(), "entered"_a.noconvert(), "room"_a.noconvert(), "norms"_a.noconvert(),
-      "panels"_a.noconvert(), "rows"_a, "kept"_a, "entries"_a.noconvert(), "n_entries"_a.noconvert());
+      "panels"_a.noconvert(), "rows"_a, "kept"_a, "entries"_a.noconvert(), "n_entries"_a.noconvert(),
+      nb::keep_alive<0, 9>());  // 9: the record
 }
 
 }  // namespace
 
 void bind_budget(nb::module_& m) {
   nb::class_<BudgetSettings>(m, "BudgetSettings");
+  bind_record<BudgetRecord, onkel::Counts>(m, "BudgetRecord")
+      .def_rw("scale", &BudgetRecord::scale)
+      .def_rw("support_scale", &BudgetRecord::support_scale)
+      .def_rw("Q", &BudgetRecord::Q)
+      .def_rw("M", &BudgetRecord::M)
+      .def_rw("shrink", &BudgetRecord::shrink)
+      .def_rw("size", &BudgetRecord::size)
+      .def_rw("head", &BudgetRecord::head)
+      .def_rw("random", &BudgetRecord::random);
   m.def("budget_settings", &settings_of, "rule"_a, "policy"_a, "budget"_a.none(), "C"_a, "epsilon"_a, "eta"_a, "lam"_a,
         "nu"_a, "root_schedule"_a, "intercept"_a);
   bind_pass<float>(m);
   bind_pass<double>(m);
   bind_one<float>(m, "BudgetOne32");
   bind_one<double>(m, "BudgetOne64");
-  // The tables and the record, so that a test can compare them with those of Python.
+  // The tables, so that a test can compare them with those of Python.
   m.def("budget_rules", [] {
     nb::dict found;
     for (const auto& t : onkel::kRules) found[t.name] = nb::make_tuple(t.signs, t.regularised, t.widens);
@@ -213,15 +220,6 @@ void bind_budget(nb::module_& m) {
   m.def("budget_policies", [] {
     nb::dict found;
     for (const auto& t : onkel::kPolicies) found[t.name] = t.needs_gram;
-    return found;
-  });
-  m.def("budget_record", [] {
-    nb::dict found;
-#define ONKEL_FIELD(name) found[#name] = offsetof(BudgetRecord, name)
-    ONKEL_FIELD(scale), ONKEL_FIELD(spread), ONKEL_FIELD(Q), ONKEL_FIELD(M), ONKEL_FIELD(shrink), ONKEL_FIELD(size),
-        ONKEL_FIELD(head), ONKEL_FIELD(random), ONKEL_FIELD(n_seen), ONKEL_FIELD(n_mistakes), ONKEL_FIELD(n_updates),
-        ONKEL_FIELD(next_row_id);
-#undef ONKEL_FIELD
     return found;
   });
 }

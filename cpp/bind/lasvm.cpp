@@ -1,20 +1,22 @@
 // LASVM, the support vector machine that learns online: learn/lasvm.h in Python.
 //
-// Records come as bytes, because nanobind knows no element type for an array of a structured dtype; each has as many
+// Arrays of a structured dtype come as bytes, because nanobind knows no element type for them; each element has as many
 // bytes as its struct.
 #include "bind/check.h"
+#include "bind/counts.h"
 #include "learn/lasvm.h"
 
 namespace onkel { namespace bind {
 namespace {
 
+using onkel::LasvmRecord;
 using Bytes = Out1<uint8_t>;
 
-template <class Record> Record* records(const Bytes& bytes) { return reinterpret_cast<Record*>(bytes.data()); }
+template <class T> T* structs(const Bytes& bytes) { return reinterpret_cast<T*>(bytes.data()); }
 
-template <class Record> void check_records(const Check& check, const char* name, const Bytes& bytes, int64_t count) {
-  check.shape(name, bytes, count * int64_t(sizeof(Record)));
-  check.that(reinterpret_cast<uintptr_t>(bytes.data()) % alignof(Record) == 0, "records must be aligned");
+template <class T> void check_structs(const Check& check, const char* name, const Bytes& bytes, int64_t count) {
+  check.shape(name, bytes, count * int64_t(sizeof(T)));
+  check.that(reinterpret_cast<uintptr_t>(bytes.data()) % alignof(T) == 0, "structs must be aligned");
 }
 
 // Every number is from 0 to below `count`, or -1 for none.
@@ -24,25 +26,24 @@ void check_or_none(const Check& check, const char* expected, const In1<int64_t>&
   check.that(!wrong, expected);
 }
 
-// The arrays of a solution, kept alive; Python knows it as LasvmSolution.
+// The arrays of a solution, kept alive with its record; Python knows it as LasvmSolution.
 struct SolutionArrays {
   onkel::LasvmSolution core;
-  Bytes counters, outputs, slots;
+  Bytes outputs, slots;
   Out1<int64_t> freed;
   Out2<double> alpha, gradient, can_grow, can_shrink;
   Out2<int8_t> sign, listed;
   Out2<int64_t> zeros;
 };
 
-SolutionArrays make_solution(Bytes counters, Bytes outputs, Bytes slots, Out1<int64_t> freed, Out2<double> alpha,
-                             Out2<double> gradient, Out2<double> can_grow, Out2<double> can_shrink, Out2<int8_t> sign,
+SolutionArrays make_solution(LasvmRecord& record, Bytes outputs, Bytes slots, Out1<int64_t> freed,
+                             Out2<double> alpha, Out2<double> gradient, Out2<double> can_grow, Out2<double> can_shrink, Out2<int8_t> sign,
                              Out2<int8_t> listed, Out2<int64_t> zeros) {
   const Check check{"lasvm_solution"};
   const int64_t c = int64_t(alpha.shape(0)), cap = int64_t(alpha.shape(1));
   check.that(cap % 16 == 0, "the number of slots must be a multiple of 16");
-  check_records<onkel::LasvmCounters>(check, "counters", counters, 1);
-  check_records<onkel::LasvmOutput>(check, "outputs", outputs, c);
-  check_records<onkel::LasvmSlot>(check, "slots", slots, cap);
+  check_structs<onkel::LasvmOutput>(check, "outputs", outputs, c);
+  check_structs<onkel::LasvmSlot>(check, "slots", slots, cap);
   check.shape("freed", freed, cap);
   check.shape("gradient", gradient, c, cap);
   check.shape("can_grow", can_grow, c, cap);
@@ -50,20 +51,20 @@ SolutionArrays make_solution(Bytes counters, Bytes outputs, Bytes slots, Out1<in
   check.shape("sign", sign, c, cap);
   check.shape("listed", listed, c, cap);
   check.shape("zeros", zeros, c, cap);
-  const onkel::LasvmSolution core{c, cap, records<onkel::LasvmCounters>(counters), records<onkel::LasvmSlot>(slots),
-                                  freed.data(), records<onkel::LasvmOutput>(outputs), alpha.data(), gradient.data(),
+  const onkel::LasvmSolution core{c, cap, &record, structs<onkel::LasvmSlot>(slots),
+                                  freed.data(), structs<onkel::LasvmOutput>(outputs), alpha.data(), gradient.data(),
                                   can_grow.data(), can_shrink.data(), sign.data(), listed.data(), zeros.data()};
-  return {core, counters, outputs, slots, freed, alpha, gradient, can_grow, can_shrink, sign, listed, zeros};
+  return {core, outputs, slots, freed, alpha, gradient, can_grow, can_shrink, sign, listed, zeros};
 }
 
 // The numbers that become addresses: slots in use, free slots and lists must lie within the arrays.
 void check_counts(const Check& check, const onkel::LasvmSolution& x, int64_t room) {
-  check.between("n_slots", x.counters->n_slots, 0, room);
-  check.between("n_free", x.counters->n_free, 0, x.counters->n_slots);
+  check.between("n_slots", x.record->n_slots, 0, room);
+  check.between("n_free", x.record->n_free, 0, x.record->n_slots);
   for (int64_t o = 0; o < x.n_outputs; ++o) {
-    check.between("n_zeros", x.outputs[o].n_zeros, 0, x.counters->n_slots);
-    check.between("top", x.outputs[o].top, -1, x.counters->n_slots - 1);
-    check.between("bottom", x.outputs[o].bottom, -1, x.counters->n_slots - 1);
+    check.between("n_zeros", x.outputs[o].n_zeros, 0, x.record->n_slots);
+    check.between("top", x.outputs[o].top, -1, x.record->n_slots - 1);
+    check.between("bottom", x.outputs[o].bottom, -1, x.record->n_slots - 1);
   }
 }
 
@@ -85,7 +86,7 @@ template <class T> struct LasvmPass {
     check.between("position.output", at.output, 0, core.n_outputs);
     check.index("position.phase", at.phase, onkel::kPhases);
     check.between("position.n_columns", at.n_columns, 0, at.row + (at.phase != onkel::kTakeSlot));
-    if (at.phase != onkel::kTakeSlot) check.index("position.slot", at.slot, core.counters->n_slots);
+    if (at.phase != onkel::kTakeSlot) check.index("position.slot", at.slot, core.record->n_slots);
   }
 };
 
@@ -138,27 +139,31 @@ template <class T> void bind_pass(nb::module_& m, const char* name) {
         const Check check{"lasvm"};
         const int64_t b = int64_t(K_chunk.shape(0)), n_places = int64_t(rows.shape(0)), cap = solution.core.cap;
         check.shape("rows", rows, kAny, cap);
-        check_records<onkel::LasvmPlace>(check, "places", places, n_places);
+        check_structs<onkel::LasvmPlace>(check, "places", places, n_places);
         check.shape("place_of", place_of, cap);
         check.between("area", area, 0, n_places);
         check.shape("clock", clock, 1);
         check.shape("K_chunk", K_chunk, b, b);
         check.that(b <= area, "a chunk must have at most `area` rows");
-        check_records<onkel::LasvmTaken>(check, "taken", taken, b);
-        check_records<onkel::LasvmPosition>(check, "position", position, 1);
+        check_structs<onkel::LasvmTaken>(check, "taken", taken, b);
+        check_structs<onkel::LasvmPosition>(check, "position", position, 1);
         check_or_none(check, "place_of must hold places, or -1", In1<int64_t>(place_of), n_places);
-        const onkel::Lasvm<T> core{solution.core, tol, rows.data(), records<onkel::LasvmPlace>(places), place_of.data(),
-                                   area, clock.data(), b, K_chunk.data(), records<onkel::LasvmTaken>(taken),
-                                   records<onkel::LasvmPosition>(position)};
+        const onkel::Lasvm<T> core{solution.core, tol, rows.data(), structs<onkel::LasvmPlace>(places), place_of.data(),
+                                   area, clock.data(), b, K_chunk.data(), structs<onkel::LasvmTaken>(taken),
+                                   structs<onkel::LasvmPosition>(position)};
         return LasvmPass<T>{core, solution, rows, places, place_of, clock, K_chunk, taken, position, n_places};
       },
       "solution"_a, "tol"_a, "rows"_a.noconvert(), "places"_a.noconvert(), "place_of"_a.noconvert(), "area"_a,
-      "clock"_a.noconvert(), "K_chunk"_a.noconvert(), "taken"_a.noconvert(), "position"_a.noconvert());
+      "clock"_a.noconvert(), "K_chunk"_a.noconvert(), "taken"_a.noconvert(), "position"_a.noconvert(),
+      nb::keep_alive<0, 1>());  // 1: the solution, which keeps its record
 }
 
 }  // namespace
 
 void bind_lasvm(nb::module_& m) {
+  bind_record<LasvmRecord, onkel::Counts>(m, "LasvmRecord")
+      .def_rw("n_slots", &LasvmRecord::n_slots)
+      .def_rw("n_free", &LasvmRecord::n_free);
   nb::class_<SolutionArrays>(m, "LasvmSolution")
       .def(
           "assign",
@@ -170,9 +175,9 @@ void bind_lasvm(nb::module_& m) {
             to.core.assign(from.core);
           },
           "other"_a);
-  m.def("lasvm_solution", &make_solution, "counters"_a.noconvert(), "outputs"_a.noconvert(), "slots"_a.noconvert(),
+  m.def("lasvm_solution", &make_solution, "record"_a, "outputs"_a.noconvert(), "slots"_a.noconvert(),
         "freed"_a.noconvert(), "alpha"_a.noconvert(), "gradient"_a.noconvert(), "can_grow"_a.noconvert(),
-        "can_shrink"_a.noconvert(), "sign"_a.noconvert(), "listed"_a.noconvert(), "zeros"_a.noconvert());
+        "can_shrink"_a.noconvert(), "sign"_a.noconvert(), "listed"_a.noconvert(), "zeros"_a.noconvert(), nb::keep_alive<0, 1>());  // 1: the record
   bind_pass<float>(m, "Lasvm32");
   bind_pass<double>(m, "Lasvm64");
 }

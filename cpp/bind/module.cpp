@@ -18,6 +18,7 @@ namespace onkel { namespace bind {
 
 void bind_rows(nb::module_& m);
 void bind_product(nb::module_& m);
+void bind_counts(nb::module_& m);
 void bind_perceptron(nb::module_& m);
 void bind_prank(nb::module_& m);
 void bind_budget(nb::module_& m);
@@ -48,6 +49,7 @@ NB_MODULE(_native, m) {
   nb::set_leak_warnings(false);  // what lives at the end of a process goes with it
   onkel::bind::bind_rows(m);
   onkel::bind::bind_product(m);
+  onkel::bind::bind_counts(m);  // first, as other records derive from it
   onkel::bind::bind_perceptron(m);
   onkel::bind::bind_prank(m);
   onkel::bind::bind_budget(m);

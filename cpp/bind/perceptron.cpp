@@ -31,7 +31,7 @@ template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "primal_pass",  // holds the GIL: nobody sees V without the counts and the ledger
       [](In1<T> data, std::optional<Indptr> indptr, std::optional<Indices> indices, In2<double> y, In1<double> w,
-         In1<int64_t> row_ids, double eta, bool bias, Out2<double> V, Out2<double> moments, Out1<uint8_t> counts,
+         In1<int64_t> row_ids, double eta, bool bias, Out2<double> V, Out2<double> moments, Counts& counts,
          Out2<int64_t> entries, Out1<int64_t> n_entries, Out2<double> F) {
         const Check check{"primal_pass"};
         const int64_t n = int64_t(y.shape(0)), c = int64_t(y.shape(1)), d = int64_t(V.shape(1)) - 1;
@@ -47,18 +47,15 @@ template <class T> void bind_passes(nb::module_& m) {
         check.shape("w", w, n);
         check.shape("row_ids", row_ids, n);
         check.shape("moments", moments, c, d + 1);
-        check.shape("counts", counts, sizeof(onkel::PrimalCounts));
-        check.that(reinterpret_cast<uintptr_t>(counts.data()) % alignof(onkel::PrimalCounts) == 0,
-                   "counts must be aligned");
         const onkel::Ledger ledger = ledger_of(check, entries, n_entries, n * c);
         check.shape("F", F, n, c);
         onkel::primal_pass(data.data(), data_or_null(indptr), data_or_null(indices), n, d, c, y.data(), w.data(),
                            row_ids.data(), eta, bias, V.data(), moments.data(),
-                           reinterpret_cast<onkel::PrimalCounts*>(counts.data()), ledger, F.data());
+                           counts, ledger, F.data());
       },
       "data"_a.noconvert(), "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "y"_a.noconvert(),
       "w"_a.noconvert(), "row_ids"_a.noconvert(), "eta"_a, "bias"_a, "V"_a.noconvert(), "moments"_a.noconvert(),
-      "counts"_a.noconvert(), "entries"_a.noconvert(), "n_entries"_a.noconvert(), "F"_a.noconvert());
+      "counts"_a, "entries"_a.noconvert(), "n_entries"_a.noconvert(), "F"_a.noconvert());
   m.def(
       "add_columns",
       [](InBlock<T> columns, In1<int64_t> which, In2<double> A, OutBlock<double> F, int threads) {

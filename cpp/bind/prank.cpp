@@ -28,7 +28,7 @@ template <class T> void bind_passes(nb::module_& m) {
   m.def(
       "prank_primal_pass",  // holds the GIL: nobody sees w without the thresholds, the counts and the ledger
       [](In1<T> data, std::optional<Indptr> indptr, std::optional<Indices> indices, In2<double> y,
-         In1<int64_t> row_ids, Out1<double> w, Out1<double> b, Out1<uint8_t> counts, Out2<int64_t> entries,
+         In1<int64_t> row_ids, Out1<double> w, Out1<double> b, Counts& counts, Out2<int64_t> entries,
          Out1<int64_t> n_entries, Out2<double> F) {
         const Check check{"prank_primal_pass"};
         const int64_t n = int64_t(y.shape(0)), r = int64_t(y.shape(1)), d = int64_t(w.shape(0));
@@ -41,18 +41,14 @@ template <class T> void bind_passes(nb::module_& m) {
         }
         check.shape("row_ids", row_ids, n);
         check.shape("b", b, r);
-        check.shape("counts", counts, sizeof(onkel::PRankCounts));
-        check.that(reinterpret_cast<uintptr_t>(counts.data()) % alignof(onkel::PRankCounts) == 0,
-                   "counts must be aligned");
         const onkel::Ledger ledger = ledger_of(check, entries, n_entries, n * r);
         check.shape("F", F, n, r);
         std::vector<double> tau(y.shape(1));
         onkel::prank_primal_pass(data.data(), data_or_null(indptr), data_or_null(indices), n, d, r, y.data(),
-                                 row_ids.data(), w.data(), b.data(),
-                                 reinterpret_cast<onkel::PRankCounts*>(counts.data()), ledger, tau.data(), F.data());
+                                 row_ids.data(), w.data(), b.data(), counts, ledger, tau.data(), F.data());
       },
       "data"_a.noconvert(), "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "y"_a.noconvert(),
-      "row_ids"_a.noconvert(), "w"_a.noconvert(), "b"_a.noconvert(), "counts"_a.noconvert(), "entries"_a.noconvert(),
+      "row_ids"_a.noconvert(), "w"_a.noconvert(), "b"_a.noconvert(), "counts"_a, "entries"_a.noconvert(),
       "n_entries"_a.noconvert(), "F"_a.noconvert());
 }
 

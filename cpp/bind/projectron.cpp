@@ -1,5 +1,6 @@
 // The Projectron and the screening of single examples: learn/projectron.h and learn/screen.h in Python.
 #include "bind/check.h"
+#include "bind/counts.h"
 #include "bind/ledger.h"
 #include "learn/projectron.h"
 #include "learn/screen.h"
@@ -186,23 +187,13 @@ template <class T> void bind_projection(nb::module_& m) {
       "F"_a.noconvert(), "added"_a.noconvert());
 }
 
-void bind_record(nb::module_& m) {
-  nb::class_<ProjectronRecord>(m, "ProjectronRecord")
-      .def(nb::init<>())
-      .def("copy", [](const ProjectronRecord& record) { return ProjectronRecord(record); })
-      .def_rw("n_seen", &ProjectronRecord::n_seen)
-      .def_rw("n_mistakes", &ProjectronRecord::n_mistakes)
-      .def_rw("n_updates", &ProjectronRecord::n_updates)
-      .def_rw("next_row_id", &ProjectronRecord::next_row_id)
-      .def_rw("size", &ProjectronRecord::size)
-      .def_rw("beta_error", &ProjectronRecord::beta_error)
-      .def_rw("alpha_error", &ProjectronRecord::alpha_error);
-}
-
 }  // namespace
 
 void bind_projectron(nb::module_& m) {
-  bind_record(m);
+  bind_record<ProjectronRecord, onkel::Counts>(m, "ProjectronRecord")
+      .def_rw("size", &ProjectronRecord::size)
+      .def_rw("beta_error", &ProjectronRecord::beta_error)
+      .def_rw("alpha_error", &ProjectronRecord::alpha_error);
   bind_screen<float>(m, "Screen32");
   bind_screen<double>(m, "Screen64");
   bind_exact<float>(m, "Exact32");

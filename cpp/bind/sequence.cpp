@@ -1,5 +1,6 @@
 // Sequences: sequence/*.h in Python.
 #include "bind/check.h"
+#include "bind/counts.h"
 #include "parallel.h"
 #include "sequence/kbest.h"
 #include "sequence/types.h"
@@ -90,12 +91,6 @@ template <class T> struct Weights {
   }
 };
 
-TagCounts* counts_of(const Check& check, Out1<uint8_t> counts) {
-  check.shape("counts", counts, sizeof(TagCounts));
-  check.that(reinterpret_cast<uintptr_t>(counts.data()) % alignof(TagCounts) == 0, "counts must be aligned");
-  return reinterpret_cast<TagCounts*>(counts.data());
-}
-
 template <class T> void bind_learning(nb::module_& m) {
   m.def(
       "learn_sentences",
@@ -105,7 +100,7 @@ template <class T> void bind_learning(nb::module_& m) {
          Out2<double> features_moment,
          Out2<T> transitions, Out2<double> transitions_moment, std::optional<Out3<T>> second,
          std::optional<Out3<double>> second_moment, std::optional<Out3<T>> observed,
-         std::optional<Out3<double>> observed_moment, Out1<uint8_t> counts, Out1<int32_t> z, Out1<uint8_t> updated) {
+         std::optional<Out3<double>> observed_moment, TagCounts& counts, Out1<int32_t> z, Out1<uint8_t> updated) {
         const Check check{"learn_sentences"};
         check_starts(check, starts);
         const int64_t n = int64_t(starts.shape(0)) - 1, tokens = starts.data()[n];
@@ -119,8 +114,7 @@ template <class T> void bind_learning(nb::module_& m) {
         check.shape("y", y, tokens);
         check.shape("z", z, tokens);
         check.shape("updated", updated, int64_t(order.shape(0)));
-        TagCounts* count = counts_of(check, counts);
-        check.between("n_rows", count->n_rows, 1, int64_t(features.shape(0)));
+        check.between("n_rows", counts.n_rows, 1, int64_t(features.shape(0)));
         check.room("features", features, int64_t(rows.shape(0)) + 1, v.ld);  // a row for each feature, and row 0
         int64_t longest = 0;
         for (size_t k = 0; k < order.shape(0); ++k) {
@@ -137,14 +131,14 @@ template <class T> void bind_learning(nb::module_& m) {
           const nb::gil_scoped_release released;
           for (size_t k = 0; k < order.shape(0); ++k) {
             const int64_t first = starts.data()[order.data()[k]], N = starts.data()[order.data()[k] + 1] - first;
-            TargetOf<T>::update()(v, all, first, N, y.data() + first, z.data() + first, double(++count->n_seen), count);
+            TargetOf<T>::update()(v, all, first, N, y.data() + first, z.data() + first, double(++counts.n_seen), &counts);
           }
           return;
         }
         const int64_t room = tag_scratch(longest, labels, v.ld, bool(second), all.observed.indptr != nullptr);
         std::unique_ptr<T[]> scratch(new T[size_t(room)]);
         const nb::gil_scoped_release released;
-        TargetOf<T>::learn()(v, all, order.data(), int64_t(order.shape(0)), y.data(), margin, count, scratch.get(),
+        TargetOf<T>::learn()(v, all, order.data(), int64_t(order.shape(0)), y.data(), margin, &counts, scratch.get(),
                              z.data(), updated.data());
       },
       "starts"_a.noconvert(), "indptr"_a.noconvert(), "ids"_a.noconvert(), "values"_a.noconvert().none(),
@@ -153,7 +147,7 @@ template <class T> void bind_learning(nb::module_& m) {
       "features_moment"_a.noconvert(),
       "transitions"_a.noconvert(), "transitions_moment"_a.noconvert(), "second"_a.noconvert().none(),
       "second_moment"_a.noconvert().none(), "observed"_a.noconvert().none(), "observed_moment"_a.noconvert().none(),
-      "counts"_a.noconvert(), "z"_a.noconvert(), "updated"_a.noconvert());
+      "counts"_a, "z"_a.noconvert(), "updated"_a.noconvert());
 }
 
 // Tables of scores for a search, checked.
@@ -257,6 +251,12 @@ template <class T> void bind_search(nb::module_& m) {
 }  // namespace
 
 void bind_sequence(nb::module_& m) {
+  bind_record<TagCounts>(m, "TagCounts")
+      .def_rw("n_seen", &TagCounts::n_seen)
+      .def_rw("n_updates", &TagCounts::n_updates)
+      .def_rw("n_rows", &TagCounts::n_rows)
+      .def_rw("norm_sq", &TagCounts::norm_sq)
+      .def_rw("radius_sq", &TagCounts::radius_sq);
   bind_learning<float>(m);
   bind_learning<double>(m);
   bind_search<float>(m);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "learn/counts.h"
 #include "learn/ledger.h"
 #include "learn/rules.h"
 
@@ -46,18 +47,15 @@ constexpr PolicyTraits kPolicies[] = {
     {Policy::kReplace, "ReplaceCheapest", false},
 };
 
-// The numbers of a learner: onkel.learners.policies.RECORD has the same fields in the same order.
-struct BudgetRecord {
-  double scale;         // the factor of all coefficients in the slots
-  double spread;        // without a budget: the product of the scales that were folded into them, which weights outside
-                        // the slots lack; with one 1
-  double Q, M, shrink;  // of the Forgetron: what removals have cost so far, mistakes, the last phi
-  int64_t size, head;   // slots in use; the oldest slot, once all of the budget are in use
-  uint64_t random;      // state of the generator
-  int64_t n_seen, n_mistakes, n_updates;  // examples; those with y f <= 0, and updates, over all outputs
-  int64_t next_row_id;  // one more than the largest id of a row so far
+// The numbers of a learner that its examples change. Python knows it as BudgetRecord.
+struct BudgetRecord : Counts {
+  double scale = 1;          // the factor of all coefficients in the slots
+  double support_scale = 1;  // without a budget: the product of the scales that were folded into them, which weights
+                             // outside the slots lack; with one 1
+  double Q = 0, M = 0, shrink = 1;  // of the Forgetron: what removals have cost so far, mistakes, the last phi
+  int64_t size = 0, head = 0;       // slots in use; the oldest slot, once all of the budget are in use
+  uint64_t random = 0;              // state of the generator
 };
-static_assert(sizeof(BudgetRecord) == 12 * 8, "the fields lie side by side");
 
 // Columns of K and K_slots that have not been written since a row of the chunk took their slot. A column touches as
 // many cache lines as it has values, so columns are written kMost at a time, before that only in rows that are read.
@@ -80,7 +78,7 @@ template <class T> struct Memory {
   double* coef;               // (c, cap): without scale
   double* k_ss;               // (cap): k(s, s) of each slot
   int64_t* row_in_slot;       // (cap): which row of the chunk a slot has taken, else -1
-  const double* base;         // (b, c): scores by support vectors outside the slots, without scale and spread; or null
+  const double* base;         // (b, c): scores by support vectors outside the slots, without both scales; or null
   double* sq_norms;           // (c): |f|^2 of each output, for the basic Forgetron
   double *margin, *offset;    // (c): of NORMA
   BudgetRecord* record;
@@ -250,7 +248,7 @@ constexpr double kSmallScale = 1e-20;  // weights divided by it fit into a float
 template <class T> void fold_scale(Memory<T>& m) {
   for (int64_t o = 0; o < m.c; ++o)
     for (int64_t j = 0; j < m.record->size; ++j) m.coef[o * m.cap + j] *= m.record->scale;
-  if (m.grows()) m.record->spread *= m.record->scale;  // else there are no others, and it would underflow in the end
+  if (m.grows()) m.record->support_scale *= m.record->scale;  // else there are no others, and it would underflow in the end
   m.record->scale = 1;
 }
 
@@ -263,7 +261,7 @@ bool score_and_step(Memory<T>& m, const BudgetSettings& s, int64_t i, const doub
   bool any = false;
   update_K_row(m, i);
   for (int64_t o = 0; o < m.c; ++o) {
-    const double past = m.base ? m.base[i * m.c + o] * m.record->spread : 0.0;
+    const double past = m.base ? m.base[i * m.c + o] * m.record->support_scale : 0.0;
     F[o] = m.record->scale * (past + dot(m.coef + o * m.cap, m.K + i * m.cap, m.record->size)) + m.offset[o];
     steps[o] = step_of(s.rule.rule, s.params, F[o], y[o], kxx, w, eta, m.margin[o]);
     any |= steps[o] != 0;
@@ -290,8 +288,7 @@ template <class T>
 int64_t learn_example(Memory<T>& m, const BudgetSettings& s, int64_t i, const double* y, double w, double eta,
                       const double* F, double* steps, bool any) {
   BudgetRecord& r = *m.record;
-  r.n_seen += 1;
-  if (r.next_row_id <= m.row_ids[i]) r.next_row_id = m.row_ids[i] + 1;
+  r.count_example(m.row_ids[i]);
   for (int64_t o = 0; o < m.c; ++o) {
     const bool outside = steps[o] != 0;
     r.n_mistakes += s.rule.signs && is_mistake(F[o], y[o]);

@@ -29,6 +29,7 @@
 #include <functional>
 #include <limits>
 
+#include "learn/counts.h"
 #include "parallel.h"
 
 namespace onkel {
@@ -56,10 +57,8 @@ struct LasvmOutput {
   int64_t n_zeros;      // length of its list `zeros`
   double offset;        // b
 };
-struct LasvmCounters {
-  int64_t n_slots, n_free;                // slots ever used, and those of them that are free
-  int64_t n_seen, n_mistakes, n_updates;  // examples; y f <= 0, and steps of PROCESS, over all outputs
-  int64_t next_row_id;                    // one more than the largest id so far
+struct LasvmRecord : Counts {  // an update is a step of PROCESS
+  int64_t n_slots = 0, n_free = 0;  // slots ever used, and those of them that are free
 };
 struct LasvmPlace {
   int64_t slot;       // whose kernel row it holds, or -1
@@ -75,13 +74,13 @@ struct LasvmPosition {  // where a pass stands
   int64_t n_steps;                   // steps of FINISH
 };
 
-// The variables of all outputs, the slots, and the counters: all that has been learned but for the rows themselves.
+// The variables of all outputs, the slots, and the numbers of the record: all that has been learned but for the rows themselves.
 // From slot n_slots on, alpha is 0 and nothing may move.
 struct LasvmSolution {
   static constexpr double kInf = std::numeric_limits<double>::infinity();
 
   int64_t n_outputs, cap;  // cap: room for slots, a multiple of 16
-  LasvmCounters* counters;
+  LasvmRecord* record;
   LasvmSlot* slots;      // (cap)
   int64_t* freed;        // (cap): the heap of free slots
   LasvmOutput* outputs;  // (n_outputs)
@@ -92,14 +91,14 @@ struct LasvmSolution {
   int64_t* zeros;
 
   // Slots that a loop over one output goes through, whole vectors.
-  int64_t width() const { return (counters->n_slots + 15) / 16 * 16; }
+  int64_t width() const { return (record->n_slots + 15) / 16 * 16; }
 
   // Becomes equal to another solution with as many outputs, for whose slots there is room.
   void assign(const LasvmSolution& from) const {
     const int64_t n = from.width(), before = width();
-    *counters = *from.counters;
-    std::copy_n(from.slots, counters->n_slots, slots);
-    std::copy_n(from.freed, counters->n_free, freed);
+    *record = *from.record;
+    std::copy_n(from.slots, record->n_slots, slots);
+    std::copy_n(from.freed, record->n_free, freed);
     std::copy_n(from.outputs, n_outputs, outputs);
     for (int64_t o = 0; o < n_outputs; ++o) {
       const int64_t at = o * cap, there = o * from.cap;
@@ -163,9 +162,9 @@ template <class T> struct Lasvm : LasvmSolution {
 
   // Puts row r of the chunk into the first free slot, and its column into the chunk's rows.
   int64_t take(int64_t r, int64_t id, double C) const {
-    int64_t& n_free = counters->n_free;
+    int64_t& n_free = record->n_free;
     if (n_free > 0) std::pop_heap(freed, freed + n_free, std::greater<int64_t>());
-    const int64_t s = n_free > 0 ? freed[--n_free] : counters->n_slots++;
+    const int64_t s = n_free > 0 ? freed[--n_free] : record->n_slots++;
     slots[s] = {id, 0, C, double(K_chunk[r * b + r])};
     place_of[s] = r, places[r].slot = s;
     taken[position->n_columns++] = {r, s};
@@ -179,8 +178,8 @@ template <class T> struct Lasvm : LasvmSolution {
     const int64_t p = place_of[s];
     if (p >= 0) places[p].slot = -1, places[p].last_used = 0;
     place_of[s] = slots[s].row_id = -1;
-    freed[counters->n_free++] = s;
-    std::push_heap(freed, freed + counters->n_free, std::greater<int64_t>());
+    freed[record->n_free++] = s;
+    std::push_heap(freed, freed + record->n_free, std::greater<int64_t>());
   }
 
   // Finds the pair with the largest g_i - g_j anew.
@@ -280,7 +279,7 @@ struct LasvmExamples {
 // whose kernel row is missing, or -1: at the end of the chunk, or after about `work` entries of gradients.
 template <class T> int64_t lasvm_process(const Lasvm<T>& m, const LasvmExamples& x, int64_t work) {
   const int64_t c = m.n_outputs;
-  LasvmCounters& counters = *m.counters;
+  LasvmRecord& record = *m.record;
   auto& [r, o, phase, s, n_columns, n_steps] = *m.position;
   while (r < m.b && work > 0) {
     if (phase == kTakeSlot) {
@@ -304,14 +303,14 @@ template <class T> int64_t lasvm_process(const Lasvm<T>& m, const LasvmExamples&
           f = y - m.gradient[o * m.cap + s] + m.outputs[o].offset;
           phase = kReprocess;
         }
-        counters.n_mistakes += y * f <= 0;
+        record.n_mistakes += y * f <= 0;
       }
       if (phase == kProcess) {
         const int64_t i = y > 0 ? s : m.outputs[o].top, j = y > 0 ? m.outputs[o].bottom : s;
         if (i >= 0 && j >= 0 && m.gradient[o * m.cap + i] - m.gradient[o * m.cap + j] > 0) {
           const int64_t need = m.step(o, i, j, &step);
           if (need >= 0) return need;
-          counters.n_updates += step != 0;
+          record.n_updates += step != 0;
           step *= y;
         }
         phase = kReprocess;
@@ -321,8 +320,7 @@ template <class T> int64_t lasvm_process(const Lasvm<T>& m, const LasvmExamples&
       if (need >= 0) return need;
     }
     m.release(s);
-    ++counters.n_seen;
-    if (counters.next_row_id <= x.row_ids[r]) counters.next_row_id = x.row_ids[r] + 1;
+    record.count_example(x.row_ids[r]);
     ++r, phase = kTakeSlot;
   }
   return -1;

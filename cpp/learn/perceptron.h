@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "learn/counts.h"
 #include "learn/ledger.h"
 #include "parallel.h"
 
@@ -70,12 +71,6 @@ int64_t perceptron_pass(const T* K, const int64_t* place, int64_t first, int64_t
   return b;
 }
 
-// What the primal perceptron counts: onkel.learners.perceptron.linear, COUNTS.
-struct PrimalCounts {
-  int64_t n_seen;       // examples so far
-  int64_t next_row_id;  // one more than the largest id of a row so far
-};
-
 // The primal perceptron, with v itself, on n rows of d features, dense or CSR (indptr not null).
 //   if y_io (v_o . x_i + b_o) <= 0:  v_o += s x_i,  b_o += s,   s = eta w_i y_io   (b only with bias)
 // V (c, d + 1) holds v and, last, b. moments (c, d + 1) holds the same sums with each step multiplied by its round, so
@@ -84,13 +79,13 @@ struct PrimalCounts {
 template <class T>
 void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, int64_t n, int64_t d, int64_t c,
                  const double* y, const double* w, const int64_t* row_ids, double eta, bool bias, double* V,
-                 double* moments, PrimalCounts* counts, const Ledger& ledger, double* F) {
+                 double* moments, Counts& counts, const Ledger& ledger, double* F) {
   for (int64_t i = 0; i < n; ++i) {
     const T* x = indptr ? data + indptr[i] : data + i * d;
     const int32_t* at = indptr ? indices + indptr[i] : nullptr;
     const int64_t count = indptr ? indptr[i + 1] - indptr[i] : d;
-    const int64_t round = ++counts->n_seen;
-    if (row_ids[i] >= counts->next_row_id) counts->next_row_id = row_ids[i] + 1;
+    counts.count_example(row_ids[i]);
+    const int64_t round = counts.n_seen;
     for (int64_t o = 0; o < c; ++o) {
       double* v = V + o * (d + 1);
       double* m = moments + o * (d + 1);
@@ -101,6 +96,7 @@ void primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, i
         for (int64_t e = 0; e < count; ++e) f += v[e] * double(x[e]);
       F[i * c + o] = f;
       if (y[i * c + o] * f > 0) continue;
+      ++counts.n_mistakes, ++counts.n_updates;
       const double step = eta * w[i] * y[i * c + o], moment = step * double(round);
       for (int64_t e = 0; e < count; ++e) {
         const int64_t k = at ? at[e] : e;

@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 
+#include "learn/counts.h"
 #include "learn/ledger.h"
 
 namespace onkel {
@@ -45,36 +46,29 @@ int64_t prank_dual_pass(const T* K, int64_t n, int64_t r, const double* y, const
   return mistakes;
 }
 
-// What PRank counts: onkel.learners.perceptron.prank, COUNTS.
-struct PRankCounts {
-  int64_t n_seen;       // examples so far
-  int64_t next_row_id;  // one more than the largest id of a row so far
-  int64_t n_mistakes;   // examples whose grade was not predicted
-};
-
 // PRank with w itself, on n rows of d features, dense or CSR (indptr not null). w (d), b (r), the counts and the
 // ledger, which has room for n * r entries, are updated. Result: the scores F (n, r), w . x - b, before each row was
 // learned from. tau (r) is scratch.
 template <class T>
 void prank_primal_pass(const T* data, const int64_t* indptr, const int32_t* indices, int64_t n, int64_t d, int64_t r,
-                       const double* y, const int64_t* row_ids, double* w, double* b, PRankCounts* counts,
+                       const double* y, const int64_t* row_ids, double* w, double* b, Counts& counts,
                        const Ledger& ledger, double* tau, double* F) {
   for (int64_t i = 0; i < n; ++i) {
     const T* x = indptr ? data + indptr[i] : data + i * d;
     const int32_t* at = indptr ? indices + indptr[i] : nullptr;
     const int64_t count = indptr ? indptr[i + 1] - indptr[i] : d;
-    const int64_t round = ++counts->n_seen;
-    if (row_ids[i] >= counts->next_row_id) counts->next_row_id = row_ids[i] + 1;
+    counts.count_example(row_ids[i]);
     double f = 0;
     for (int64_t e = 0; e < count; ++e) f += w[at ? at[e] : e] * double(x[e]);
     for (int64_t k = 0; k < r; ++k) F[i * r + k] = f - b[k];
     bool wrong;
     const double sum = prank_steps(f, y + i * r, b, r, tau, &wrong);
-    counts->n_mistakes += wrong;
+    counts.n_mistakes += wrong;  // examples whose grade was not predicted
     for (int64_t k = 0; k < r; ++k) {
       if (tau[k] == 0) continue;
       b[k] -= tau[k];
-      ledger.add(round, row_ids[i], k, tau[k]);
+      ++counts.n_updates;
+      ledger.add(counts.n_seen, row_ids[i], k, tau[k]);
     }
     if (sum != 0)
       for (int64_t e = 0; e < count; ++e) w[at ? at[e] : e] += sum * double(x[e]);

@@ -42,17 +42,9 @@ void project_rows(const double* L, int64_t ld, int64_t m, const T* K, int64_t b,
 }
 
 // The numbers of a learner that its examples change. Python knows it as ProjectronRecord.
-struct ProjectronRecord {
-  int64_t n_seen = 0, n_mistakes = 0, n_updates = 0;  // examples; those with y f <= 0, and updates, over all outputs
-  int64_t next_row_id = 0;                            // one more than the largest id of a row so far
-  int64_t size = 0;                                   // support vectors
-  double beta_error = 0, alpha_error = 0;             // E and E' of screen.h; 0 if no steps are deferred
-
-  void count_example(int64_t row_id) {
-    ++n_seen;
-    if (next_row_id <= row_id) next_row_id = row_id + 1;
-  }
-  int64_t count_next() { return ++n_seen, next_row_id++; }  // returns the id of the row
+struct ProjectronRecord : Counts {
+  int64_t size = 0;                        // support vectors
+  double beta_error = 0, alpha_error = 0;  // E and E' of screen.h; 0 if no steps are deferred
 };
 
 // alpha (c, m), the solution of L' alpha_o = beta_o for each output o; beta (c, cap).

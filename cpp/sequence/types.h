@@ -44,13 +44,13 @@ template <class T> struct TagWeights {
   Table<T> observed;     // (observed features, L + 1, ld), or null
 };
 
-// What a learner of sequences counts; onkel/models/tag_tables.py has the same fields.
+// What a learner of sequences counts. Python knows it as TagCounts.
 struct TagCounts {
-  int64_t n_seen;     // sentences
-  int64_t n_updates;  // sentences that changed the weights
-  int64_t n_rows;     // rows of features in use, with row 0
-  double norm_sq;     // ‖v‖²
-  double radius_sq;   // the largest ‖Φ(x, y) − Φ(x, z)‖² of an update
+  int64_t n_seen = 0;     // sentences
+  int64_t n_updates = 0;  // sentences that changed the weights
+  int64_t n_rows = 1;     // rows of features in use, with row 0
+  double norm_sq = 0;     // ‖v‖²
+  double radius_sq = 0;   // the largest ‖Φ(x, y) − Φ(x, z)‖² of an update
 };
 
 // Values of scratch for the search of a sentence (sequence/viterbi.h), and for learning from it: its scores, the tables

@@ -241,4 +241,4 @@ def in_small_parts(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     assert len(with_parts) >= 4
     for module in with_parts:
         monkeypatch.setattr(module, "CHUNK", size)
-    monkeypatch.setattr("onkel.learners.perceptron.linear.CHUNK_VALUES", 2 * size)  # of two features
+    monkeypatch.setattr("onkel.learners.perceptron.primal.CHUNK_VALUES", 2 * size)  # of two features

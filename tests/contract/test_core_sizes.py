@@ -6,6 +6,8 @@ axes, and every number that becomes an address is given one too large.
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -86,7 +88,7 @@ def least_margins(_: type) -> Arguments:
 def primal_pass(rows: Arguments) -> Arguments:
     """With a ledger of two entries that has room for just those that the pass might add."""
     given = {"y": np.ones((N, C)), "w": np.ones(N), "row_ids": np.arange(N), "eta": 1.0, "bias": True}
-    V = {"V": np.zeros((C, D + 1)), "moments": np.zeros((C, D + 1)), "counts": np.zeros(16, dtype=np.uint8)}
+    V = {"V": np.zeros((C, D + 1)), "moments": np.zeros((C, D + 1)), "counts": _native.Counts()}
     ledger = {"entries": np.zeros((2 + N * C, 4), dtype=np.int64), "n_entries": np.array([2])}
     return {**rows, **given, **V, **ledger, "F": np.empty((N, C))}
 
@@ -100,7 +102,7 @@ def prank_primal_pass(rows: Arguments) -> Arguments:
     """With a ledger of two entries that has room for just those that the pass might add."""
     given = {"y": -np.ones((N, C)), "row_ids": np.arange(N), "w": np.zeros(D), "b": np.zeros(C)}
     ledger = {"entries": np.zeros((2 + N * C, 4), dtype=np.int64), "n_entries": np.array([2])}
-    return {**rows, **given, "counts": np.zeros(24, dtype=np.uint8), **ledger, "F": np.empty((N, C))}
+    return {**rows, **given, "counts": _native.Counts(), **ledger, "F": np.empty((N, C))}
 
 
 def add_columns(dtype: type) -> Arguments:
@@ -200,7 +202,8 @@ FREE = {
     "count_nonzeros": [("X", 1)],
 }
 # Functions that no size is wrong for, and how the names begin of those that other tests give wrong sizes.
-ANY_SIZE = {"all_finite", "apply_map", "norm_range", "simd_targets", "simd_target", "select_simd"}
+NUMBERS = {"Counts", "TagCounts"}  # what learners count: no arrays
+ANY_SIZE = {"all_finite", "apply_map", "norm_range", "simd_targets", "simd_target", "select_simd"} | NUMBERS
 ELSEWHERE = (
     *("Budget", "budget", "Lasvm", "lasvm", "Projectron", "project", "Exact", "exact", "Screen", "screen"),
     *(
@@ -244,6 +247,22 @@ def test_every_function_that_takes_arrays_is_called_here_or_with_its_learner():
     called = {name.split(",")[0] for name in CALLS} | {"Right32", "Right64"}
     left = set(dir(_native)) - called - ANY_SIZE
     assert [name for name in sorted(left) if not name.startswith(("__", *ELSEWHERE))] == []
+
+
+@pytest.mark.parametrize("name", ["Counts", "BudgetRecord", "ProjectronRecord", "LasvmRecord", "TagCounts"])
+def test_a_record_is_copied_and_pickled_with_all_its_numbers(name):
+    record = getattr(_native, name)()
+    numbers = [number for number in dir(record) if type(getattr(record, number)) in (int, float)]
+    assert {"n_seen", "n_updates"} < {*numbers}
+    values = {number: type(getattr(record, number))(3 + k) for k, number in enumerate(numbers)}
+    for number, value in values.items():
+        setattr(record, number, value)
+    for twin in (record.copy(), copy.deepcopy(record), pickle.loads(pickle.dumps(record))):
+        record.n_seen += 1
+        assert {number: getattr(twin, number) for number in numbers} == values
+        record.n_seen -= 1
+    with pytest.raises(ValueError, match=f"{name}: a pickle must have the bytes of this version"):
+        type(record).__new__(type(record)).__setstate__(b"short")
 
 
 @dtypes
@@ -316,13 +335,11 @@ def test_an_array_with_another_number_of_dimensions_is_refused(name, dtype):
         ("primal_pass", {"indptr": np.arange(N + 1)}),  # without indices
         ("primal_pass", {"n_entries": np.array([3])}),
         ("primal_pass", {"n_entries": np.array([-1])}),
-        ("primal_pass", {"counts": np.zeros(17, dtype=np.uint8)[1:]}),  # not aligned
         ("primal_pass, csr", {"indices": np.full(N * D, D, dtype=np.int32)}),
         ("primal_pass, csr", {"indices": np.full(N * D, -1, dtype=np.int32)}),
         ("prank_primal_pass", {"indptr": np.arange(N + 1)}),  # without indices
         ("prank_primal_pass", {"n_entries": np.array([3])}),
         ("prank_primal_pass", {"n_entries": np.array([-1])}),
-        ("prank_primal_pass", {"counts": np.zeros(25, dtype=np.uint8)[1:]}),  # not aligned
         ("prank_primal_pass, csr", {"indices": np.full(N * D, D, dtype=np.int32)}),
         ("add_columns", {"which": np.array([4, 0])}),
         ("add_columns", {"which": np.array([-1, 0])}),

@@ -7,7 +7,7 @@ import pytest
 
 from onkel._core import _native
 from onkel.learners.lasvm.learner import POSITION, TAKEN
-from onkel.learners.lasvm.solution import COUNTERS, OUTPUT, SLOT, LasvmSolution
+from onkel.learners.lasvm.solution import OUTPUT, SLOT, LasvmSolution
 from onkel.learners.storage.kernel_rows import PLACE
 
 
@@ -16,18 +16,18 @@ def solution_arrays(c=2, cap=80):
     arrays = {name: np.zeros((c, cap)) for name in ("alpha", "gradient", "can_grow", "can_shrink")}
     arrays |= {name: np.zeros((c, cap), dtype=np.int8) for name in ("sign", "listed")}
     arrays |= {"zeros": np.zeros((c, cap), dtype=np.int64), "freed": np.zeros(cap, dtype=np.int64)}
-    for name, record, count in (("counters", COUNTERS, 1), ("outputs", OUTPUT, c), ("slots", SLOT, cap)):
-        arrays[name] = np.zeros(count * record.itemsize, dtype=np.uint8)
+    for name, struct, count in (("outputs", OUTPUT, c), ("slots", SLOT, cap)):
+        arrays[name] = np.zeros(count * struct.itemsize, dtype=np.uint8)
     return arrays
 
 
 @pytest.mark.parametrize("name", sorted(set(solution_arrays()) - {"alpha"}))
 def test_the_core_refuses_a_solution_whose_arrays_do_not_fit(name):
     arrays = solution_arrays()
-    _native.lasvm_solution(**arrays)
+    _native.lasvm_solution(_native.LasvmRecord(), **arrays)
     short = np.ascontiguousarray(arrays[name][..., :-1])
     with pytest.raises(ValueError, match=rf"lasvm_solution: {name} must have shape"):
-        _native.lasvm_solution(**arrays | {name: short})
+        _native.lasvm_solution(_native.LasvmRecord(), **arrays | {name: short})
 
 
 def pass_arguments(b=3):
@@ -77,11 +77,11 @@ def test_the_core_refuses_numbers_that_are_out_of_range():
     bound = _native.lasvm(**arguments)
     with pytest.raises(ValueError, match=r"Lasvm.end_chunk: open must be between 4 and 8; got 9"):
         bound.end_chunk(9, 1)
-    solution.counters["n_slots"] = solution.capacity - 2  # no room for three more
+    solution.record.n_slots = solution.capacity - 2  # no room for three more
     with pytest.raises(ValueError, match=r"Lasvm.finish: n_slots must be between 0 and 77; got 78"):
         bound.finish(1)
     position = arguments["position"].view(POSITION)
-    solution.counters["n_slots"], position["phase"], position["slot"] = 5, 2, 5
+    solution.record.n_slots, position["phase"], position["slot"] = 5, 2, 5
     with pytest.raises(ValueError, match=r"Lasvm.finish: position.slot"):
         bound.finish(1)
 
@@ -103,6 +103,6 @@ def test_a_solution_is_copied_only_into_one_of_as_many_outputs_with_room():
     small, large, other = LasvmSolution(2, 64), LasvmSolution(2, 200), LasvmSolution(3, 64)
     with pytest.raises(ValueError, match=r"LasvmSolution.assign: both must have the same number of outputs"):
         other.core.assign(small.core)
-    large.counters["n_slots"] = 150
+    large.record.n_slots = 150
     with pytest.raises(ValueError, match=r"LasvmSolution.assign: n_slots must be between 0 and 80; got 150"):
         small.core.assign(large.core)

@@ -14,6 +14,13 @@ L, LD, F, P, TOKENS = 3, 8, 4, 2, 5  # labels, values of a row, features, featur
 STARTS = np.array([0, 2, 5])
 
 
+def counts(n_rows: int) -> _native.TagCounts:
+    """With so many rows of features in use."""
+    found = _native.TagCounts()
+    found.n_rows = n_rows
+    return found
+
+
 def learn(dtype: type) -> dict[str, Any]:
     tables: dict[str, Any] = {}
     shapes = {
@@ -39,7 +46,7 @@ def learn(dtype: type) -> dict[str, Any]:
         "labels": L,
         "rows": np.zeros(F, dtype=np.int32),
         **tables,
-        "counts": np.array([0, 0, 1, 0, 0]).view(np.uint8),  # one row of features is in use
+        "counts": counts(n_rows=1),
         "z": np.zeros(TOKENS, dtype=np.int32),
         "updated": np.zeros(2, dtype=np.uint8),
     }
@@ -87,7 +94,7 @@ WRONG = {
     "an empty sentence": ("learn_sentences", "starts", np.array([0, 0, 5])),
     "more labels than a row has values": ("learn_sentences", "labels", 9),
     "a row that is not there": ("learn_sentences", "rows", np.array([0, 0, 0, 5], dtype=np.int32)),
-    "more rows in use than there are": ("learn_sentences", "counts", np.array([0, 0, 9, 0, 0]).view(np.uint8)),
+    "more rows in use than there are": ("learn_sentences", "counts", counts(n_rows=9)),
     "no labels": ("decode", "labels", 0),
     "no threads": ("decode", "threads", 0),
     "sentences that do not end with the tokens": ("decode", "starts", np.array([0, 2, 4])),

@@ -75,7 +75,7 @@ def test_the_ledger_counts_moves_of_thresholds_and_the_mistakes_are_the_examples
 
 
 def test_the_ledger_is_a_window(monkeypatch):
-    monkeypatch.setattr("onkel.learners.counts.WINDOW", 20)
+    monkeypatch.setattr("onkel.learners.perceptron.primal.WINDOW", 20)
     X, y = stars()
     ranker = PRank().partial_fit(X, y)
     updates = ranker.n_updates_

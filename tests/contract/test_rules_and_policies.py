@@ -11,7 +11,7 @@ from onkel._core import _native
 from onkel.kernels import RBF, Linear, prepare
 from onkel.learners import policies, rules
 from onkel.learners.budgeted.learner import BudgetedLearner
-from onkel.learners.policies import RECORD
+from onkel.learners.budgeted.state import NUMBERS
 from onkel.learners.rules import Regularised, Rule
 
 NORMA = Regularised(0.3, 0.05, None, "constant", True)
@@ -87,8 +87,9 @@ def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, polic
     np.testing.assert_allclose(coef, other_coef, rtol=1e-12, atol=1e-12)
     for name in ("margin", "offset"):
         np.testing.assert_allclose(getattr(native, name), getattr(python, name), rtol=1e-12, atol=1e-12)
-    for name in RECORD.names:
-        np.testing.assert_allclose(native.record[name], python.record[name], rtol=1e-12, atol=1e-12)
+    for name in NUMBERS.values():
+        one, other = getattr(native.record, name), getattr(python.record, name)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
     entries, others = native.ledger.entries, python.ledger.entries
     for name in ("round", "row", "class"):
         np.testing.assert_array_equal(entries[name], others[name])
@@ -103,7 +104,7 @@ def test_a_first_mistake_on_a_row_of_zeros_is_the_same_in_the_core_and_in_python
         learner = BudgetedLearner(Linear(), 1, rules.perceptron, POLICIES[policy], seed=3)
         learner._settings = learner._settings if native else None
         learner.learn(rows, np.ones((1, 1)), np.ones(1), np.arange(1))
-        found.append((learner.record.tolist(), learner.support()[1].tolist()))
+        found.append((learner.state().settings["record"], learner.support()[1].tolist()))
     assert found[0] == found[1]
 
 
@@ -112,11 +113,10 @@ def test_every_rule_and_policy_of_the_core_is_in_these_tables():
     assert {type(policy) for policy in POLICIES.values()} == set(policies.NATIVE)
 
 
-def test_the_core_declares_the_same_rules_policies_and_fields_as_python():
+def test_the_core_declares_the_same_rules_and_policies_as_python():
     declared = {rule.name: (rule.signs, rule.regularised, rule.widens) for rule in rules.NATIVE}
     assert _native.budget_rules() == declared
     assert _native.budget_policies() == {policy.__name__: policy.needs_gram for policy in policies.NATIVE}
-    assert _native.budget_record() == {name: field[1] for name, field in RECORD.fields.items()}
 
 
 def test_a_rule_and_a_policy_of_ones_own_run_in_python():

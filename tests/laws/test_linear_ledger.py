@@ -10,7 +10,7 @@ import pytest
 
 from onkel import KernelPerceptron, Perceptron, bounds
 from onkel.errors import InputError
-from onkel.learners import counts as counted
+from onkel.learners.perceptron import primal
 
 
 def noise(n, classes=2, seed=0):
@@ -60,7 +60,7 @@ def test_a_short_ledger_changes_nothing_but_its_length(classes, way, monkeypatch
     machines = []
     for window in (7, 100_000):
         with monkeypatch.context() as patch:
-            patch.setattr(counted, "WINDOW", window)
+            patch.setattr(primal, "WINDOW", window)
             machine = Perceptron()
             for start in range(0, 600, 50):
                 part = slice(start, start + 50)
@@ -79,7 +79,7 @@ def test_a_short_ledger_changes_nothing_but_its_length(classes, way, monkeypatch
 
 @pytest.mark.parametrize("learned", [3, 40, 400])
 def test_a_savepoint_survives_that_its_mistakes_are_dropped(learned, monkeypatch):
-    monkeypatch.setattr(counted, "WINDOW", 7)
+    monkeypatch.setattr(primal, "WINDOW", 7)
     X, y = noise(500)
     machine = Perceptron().partial_fit(X[:learned], y[:learned], classes=[0, 1])
     learner = machine._running.learner

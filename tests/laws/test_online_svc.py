@@ -45,7 +45,7 @@ def parts(machine):
     """Of the learner's slots in use: α, g and y (outputs, slots), C, rows of the data, points."""
     learner = machine._running.learner
     solution, kept = learner.solution, learner.solution.kept()
-    free = solution.freed[: int(solution.counters["n_free"])]
+    free = solution.freed[: solution.record.n_free]
     assert sorted([*kept.slots, *free]) == list(range(solution.n_slots))
     assert all(free[(k - 1) // 2] < free[k] for k in range(1, len(free)))  # a heap
     np.testing.assert_array_equal(solution.slots["n_keepers"][kept.slots], (kept.sign != 0).sum(axis=0))

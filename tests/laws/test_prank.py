@@ -29,7 +29,7 @@ IN_ORDER = {"max_iter": 1, "shuffle": False}
 def small_chunks(monkeypatch):
     """So that a few dozen rows meet every way through chunks and blocks."""
     monkeypatch.setattr(onkel.learners.perceptron.prank, "CHUNK", 7)
-    monkeypatch.setattr(onkel.learners.perceptron.prank, "CHUNK_ROWS", 9)
+    monkeypatch.setattr(onkel.learners.perceptron.primal, "CHUNK_ROWS", 9)
     monkeypatch.setattr(onkel.learners.storage.support.Support, "BLOCK", 10)
 
 

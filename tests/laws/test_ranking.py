@@ -150,7 +150,7 @@ def test_a_chunk_is_its_queries_one_by_one(kernel, pairs, chunk, monkeypatch):
     X, y, qid = queries(8)
     whole = RankingPerceptron(kernel, pairs=pairs).partial_fit(X, y, qid)
     monkeypatch.setattr("onkel.learners.perceptron.ranking.CHUNK", 10)
-    monkeypatch.setattr("onkel.learners.perceptron.ranking.CHUNK_ROWS", 10)
+    monkeypatch.setattr("onkel.learners.perceptron.primal.CHUNK_ROWS", 10)
     parted = RankingPerceptron(kernel, pairs=pairs)
     order = queries_of(qid)
     for start in range(0, len(order), chunk):
@@ -307,7 +307,7 @@ def test_opposite_items_break_the_bound_of_the_notes_and_attain_the_corrected_on
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_stop_leaves_a_whole_number_of_rounds_and_an_error_none(kernel, error, monkeypatch):
     monkeypatch.setattr("onkel.learners.perceptron.ranking.CHUNK", 8)
-    monkeypatch.setattr("onkel.learners.perceptron.ranking.CHUNK_ROWS", 8)
+    monkeypatch.setattr("onkel.learners.perceptron.primal.CHUNK_ROWS", 8)
     X, y, qid = queries(14, n=20, n_queries=5)
     before, rows = RankingPerceptron(kernel, hypothesis="last").partial_fit(X, -y, qid), queries_of(qid)
     after, twin = {0: before.state()}, copy.deepcopy(before)

@@ -24,7 +24,6 @@ from onkel.kernels.rows import Rows
 from onkel.learners import policies, rules
 from onkel.learners.budgeted import learner as budgeted
 from onkel.learners.budgeted.learner import BudgetedLearner
-from onkel.learners.policies import RECORD
 from onkel.learners.rules import Regularised, Rule
 from onkel.states.state import State
 
@@ -379,14 +378,12 @@ def test_memory_grows_as_the_budget_fills():
 
 def arrays_of_a_pass(**changed):
     settings = _native.budget_settings("perceptron", "ForgetOldest", 9, 1.0, 0.0, 0.0, 0.0, np.nan, False, False)
-    record = np.zeros(1, dtype=RECORD)
-    record["scale"] = 1.0
     b, c, cap = 4, 2, 6
     arrays = {
         "K": np.zeros((b, cap)), "K_chunk": np.zeros((b, b)), "K_slots": np.zeros((cap, cap)),
         "coef": np.zeros((c, cap)), "k_ss": np.zeros(cap), "row_in_slot": np.zeros(cap, dtype=np.int64),
         "base": np.zeros((b, c)), "sq_norms": np.zeros(c), "margin": np.zeros(c), "offset": np.zeros(c),
-        "record": record.view(np.uint8), "y": np.zeros((b, c)), "w": np.zeros(b),
+        "record": _native.BudgetRecord(), "y": np.zeros((b, c)), "w": np.zeros(b),
         "row_ids": np.arange(b), "entries": np.zeros((b * c, 4), dtype=np.int64),
         "n_entries": np.zeros(1, dtype=np.int64), "F": np.zeros((b, c)),
     }  # fmt: skip
@@ -394,7 +391,7 @@ def arrays_of_a_pass(**changed):
     return {"settings": settings, **arrays, **changed}
 
 
-@pytest.mark.parametrize("name", [name for name in arrays_of_a_pass() if name != "settings"])
+@pytest.mark.parametrize("name", [name for name, array in arrays_of_a_pass().items() if isinstance(array, np.ndarray)])
 def test_the_core_refuses_arrays_that_do_not_fit_each_other(name):
     _native.budget_pass(**arrays_of_a_pass())
     short = arrays_of_a_pass()[name]
@@ -405,10 +402,10 @@ def test_the_core_refuses_arrays_that_do_not_fit_each_other(name):
 
 @pytest.mark.parametrize(("size", "head", "match"), [(7, 0, "size"), (-1, 0, "size"), (0, 6, "head"), (3, 0, "room")])
 def test_the_core_refuses_numbers_that_are_no_slots(size, head, match):
-    record = np.zeros(1, dtype=RECORD)
-    record["scale"], record["size"], record["head"] = 1.0, size, head
+    record = _native.BudgetRecord()
+    record.size, record.head = size, head
     with pytest.raises(ValueError, match=match):
-        _native.budget_pass(**arrays_of_a_pass(record=record.view(np.uint8)))
+        _native.budget_pass(**arrays_of_a_pass(record=record))
 
 
 def test_the_core_refuses_settings_that_it_does_not_have():

@@ -1,7 +1,7 @@
 # The functions of the compiled core. The headers in cpp/ that the comments name say what their arguments mean.
 # Rows and kernel values are float32 or float64, all those of one call of the same dtype.
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
@@ -100,6 +100,18 @@ def compress_rows(X: NDArray, indptr: NDArray, indices: NDArray, data: NDArray) 
 # A map on its own, for tests
 def apply_map(map: int, params: Sequence[float], values: NDArray) -> None: ...
 
+# What learners of rows count: cpp/learn/counts.h. `add` counts some rounds at once; `count_next` a round with the next
+# row, and returns its id.
+class Counts:
+    n_seen: int
+    n_mistakes: int
+    n_updates: int
+    next_row_id: int
+    def copy(self) -> Self: ...
+    def add(self, rounds: int, last_row_id: int, mistakes: int = 0, updates: int = 0) -> None: ...
+    def count_next(self) -> int: ...
+    def skip_to(self, row_id: int) -> None: ...
+
 # The perceptron without a budget: cpp/learn/perceptron.h
 def least_margins(
     place: NDArray, first: int, y: NDArray, F: NDArray, offsets: NDArray, lengths: NDArray | None, margin: NDArray
@@ -127,7 +139,7 @@ def primal_pass(
     bias: bool,
     V: NDArray,
     moments: NDArray,
-    counts: NDArray,
+    counts: Counts,
     entries: NDArray,
     n_entries: NDArray,
     F: NDArray,
@@ -141,7 +153,7 @@ def prank_primal_pass(
     row_ids: NDArray,
     w: NDArray,
     b: NDArray,
-    counts: NDArray,
+    counts: Counts,
     entries: NDArray,
     n_entries: NDArray,
     F: NDArray,
@@ -158,9 +170,18 @@ def vote(
     out: NDArray,
 ) -> None: ...
 
-# A learner with a budget: cpp/learn/budget.h. `rule` and `policy` are names of its tables, `record` the bytes of
-# onkel.learners.policies.RECORD.
+# A learner with a budget: cpp/learn/budget.h. `rule` and `policy` are names of its tables.
 class BudgetSettings: ...
+
+class BudgetRecord(Counts):
+    scale: float
+    support_scale: float
+    Q: float
+    M: float
+    shrink: float
+    size: int
+    head: int
+    random: int
 
 def budget_settings(
     rule: str,
@@ -186,7 +207,7 @@ def budget_pass(
     sq_norms: NDArray,
     margin: NDArray,
     offset: NDArray,
-    record: NDArray,
+    record: BudgetRecord,
     y: NDArray,
     w: NDArray,
     row_ids: NDArray,
@@ -211,7 +232,7 @@ def budget_one(
     sq_norms: NDArray,
     margin: NDArray,
     offset: NDArray,
-    record: NDArray,
+    record: BudgetRecord,
     slot_row_ids: NDArray,
     entered: NDArray,
     room: NDArray,
@@ -223,10 +244,9 @@ def budget_one(
     n_entries: NDArray,
 ) -> BudgetOne32: ...
 
-# What the core has, for tests: name → (signs, regularised, widens); name → needs_gram; field → offset
+# What the core has, for tests: name → (signs, regularised, widens); name → needs_gram
 def budget_rules() -> dict[str, tuple[bool, bool, bool]]: ...
 def budget_policies() -> dict[str, bool]: ...
-def budget_record() -> dict[str, int]: ...
 
 # Sequential minimal optimization on one block of variables; returns its steps and its last gap: cpp/learn/smo.h
 def smo(
@@ -242,15 +262,10 @@ def smo(
 ) -> tuple[int, float]: ...
 
 # The Projectron: cpp/learn/projectron.h
-class ProjectronRecord:
-    n_seen: int
-    n_mistakes: int
-    n_updates: int
-    next_row_id: int
+class ProjectronRecord(Counts):
     size: int
     beta_error: float
     alpha_error: float
-    def copy(self) -> ProjectronRecord: ...
 
 def project_rows(L: NDArray, size: int, K: NDArray, Z: NDArray, threads: int) -> None: ...
 
@@ -315,12 +330,16 @@ def project_pass(
 def coefficients(L: NDArray, beta: NDArray, A: NDArray) -> None: ...
 
 # LASVM: cpp/learn/lasvm.h has the arrays and records, onkel.learners.lasvm.solution and kernel_cache those of Python.
-# Records (counters, outputs, slots, places, taken, position) are passed as their bytes.
+# Structured arrays (outputs, slots, places, taken, position) are passed as their bytes.
+class LasvmRecord(Counts):
+    n_slots: int
+    n_free: int
+
 class LasvmSolution:
     def assign(self, other: LasvmSolution) -> None: ...
 
 def lasvm_solution(
-    counters: NDArray,
+    record: LasvmRecord,
     outputs: NDArray,
     slots: NDArray,
     freed: NDArray,
@@ -442,8 +461,16 @@ def hash_tokens(tokens: list[Any], n_bits: int, ids: NDArray) -> None: ...
 def hash_strings(strings: list[str], out: NDArray) -> None: ...
 
 # Sequences: cpp/sequence/types.h. Tables of weights are float32 or float64, all of one call of the same dtype, and are
-# changed in place with their moments, which are float64; `counts` are the bytes of a TagCounts. With `replay` the
-# labellings z are given, and only the updates are made.
+# changed in place with their moments, which are float64, and with `counts`. With `replay` the labellings z are given,
+# and only the updates are made.
+class TagCounts:
+    n_seen: int
+    n_updates: int
+    n_rows: int
+    norm_sq: float
+    radius_sq: float
+    def copy(self) -> Self: ...
+
 def learn_sentences(
     starts: NDArray,
     indptr: NDArray,
@@ -465,7 +492,7 @@ def learn_sentences(
     second_moment: NDArray | None,
     observed: NDArray | None,
     observed_moment: NDArray | None,
-    counts: NDArray,
+    counts: TagCounts,
     z: NDArray,
     updated: NDArray,
 ) -> None: ...

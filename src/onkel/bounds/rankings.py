@@ -81,7 +81,7 @@ def _certified(
 
 def certify_ranking_fit(learner: RankingLearner, groups: Groups, epochs: int, is_psd: bool | None) -> Certificate:
     """The certificate of a ranking perceptron's fit, with its last guess as the comparator."""
-    mistakes, radius_sq, rows = learner.n_mistakes, learner.tally.radius_sq, groups.rows
+    mistakes, radius_sq, rows = learner.n_mistakes, learner.radius_sq, groups.rows
     if not mistakes:
         return uncertified(mistakes, None, epochs, "no mistake was made, so there is nothing to bound")
     if is_psd is not True:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import _native
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill_below
@@ -156,8 +157,14 @@ class Learner(Protocol):
 
 
 class LearnerBase:
-    """What most learners answer alike."""
+    """What all learners answer alike.
 
+    `record` holds what the learner counts (cpp/learn/counts.h) and, in a derived class, the other numbers that its
+    examples change. The core changes it in place, within a call that holds the GIL; a pass that takes longer works on a
+    copy, which takes its place in the transaction.
+    """
+
+    record: _native.Counts
     stops_when_separated: Any = True
 
     @property
@@ -166,9 +173,33 @@ class LearnerBase:
         return None
 
     @property
+    def n_seen(self) -> int:
+        """Examples learned from so far."""
+        return self.record.n_seen
+
+    @property
+    def n_mistakes(self) -> int:
+        """Examples with y f ≤ 0 before they were learned from, summed over the outputs."""
+        return self.record.n_mistakes
+
+    @property
+    def n_updates(self) -> int:
+        """Examples that changed an output, summed over the outputs."""
+        return self.record.n_updates
+
+    @property
+    def next_row_id(self) -> int:
+        """One more than the largest id of a row learned from."""
+        return self.record.next_row_id
+
+    def skip_to(self, row_id: int) -> None:
+        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
+        self.record.skip_to(row_id)
+
+    @property
     def version(self) -> int:
         """A count that grows whenever the present guess may change."""
-        return int(self.n_seen)  # type: ignore[attr-defined]
+        return self.record.n_seen
 
     def check_rows(self, rows: Rows, who: str) -> None:
         """Refuses no rows."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core.transaction import Transaction
-from onkel.states.state import LARGEST_COUNT, State
+from onkel.states.state import LARGEST_COUNT, Setting, State
 
 __all__ = ["LEDGER", "Ledger", "Window"]
 
@@ -189,6 +189,10 @@ class Window(Ledger):
         copies = int(np.abs(output_map).sum()) // len(output_map)  # of each old output, the same for all
         twin._dropped = copies * len(self) - len(twin.entries)
         return twin
+
+    def settings(self) -> dict[str, Setting]:
+        """The size of the window, and the number of all updates, as `of_state` takes them."""
+        return {"window": self.size, "ledger_total": len(self)}
 
     @classmethod
     def of_state(cls, state: State, prefix: str, n_outputs: int, n_seen: int) -> Self:

@@ -18,10 +18,11 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import _native
+
 __all__ = [
     "NATIVE",
     "POLICIES",
-    "RECORD",
     "Example",
     "ForgetOldest",
     "ForgetRandom",
@@ -36,29 +37,11 @@ __all__ = [
 ]
 
 
-# The numbers of a learner; struct BudgetRecord in cpp/learn/budget.h has the same fields in the same order.
-RECORD = np.dtype(
-    [
-        ("scale", np.float64),  # the common factor of the weights of all slots
-        ("spread", np.float64),  # without a budget: the product of the scales multiplied into `coef`; with one 1
-        ("Q", np.float64),  # the Forgetron's: the cost of all removals so far,
-        ("M", np.float64),  # the number of mistakes,
-        ("shrink", np.float64),  # and φ, the last factor by which it shrank all weights
-        ("size", np.int64),  # the number of slots in use
-        ("head", np.int64),  # the slot of the oldest support vector, once all slots are in use
-        ("random", np.uint64),  # the state of the generator of `Memory.draw`
-        ("n_seen", np.int64),  # examples learned from
-        ("n_mistakes", np.int64),  # those with y f ≤ 0, and
-        ("n_updates", np.int64),  # those that changed an output, both summed over the outputs
-        ("next_row_id", np.int64),  # one more than the largest id of a row
-    ]
-)
-
 N = TypeVar("N", int, float)
 
 
 class RecordField(Generic[N]):
-    """An attribute that is the field of the same name of the owner's `record`, an array (1,) of dtype `RECORD`."""
+    """An attribute that is the number of the same name of the owner's `record` (struct BudgetRecord in the core)."""
 
     def __set_name__(self, kind: type, name: str) -> None:
         self.name = name
@@ -66,21 +49,22 @@ class RecordField(Generic[N]):
     def __get__(self, owner: Any, kind: type | None = None) -> N:
         if owner is None:
             raise AttributeError(self.name)
-        value: N = owner.record[self.name].item()
+        value: N = getattr(owner.record, self.name)
         return value
 
     def __set__(self, owner: Any, value: N) -> None:
-        owner.record[self.name] = value
+        setattr(owner.record, self.name, value)
 
 
 @dataclasses.dataclass
 class Memory:
     """The slots of a learner while it learns from a chunk, and the numbers that belong to them.
 
-    The weight of slot j in output o is ``scale * coef[o, j]``. `spread` is for a learner without a budget the product
-    of the scales that were multiplied into `coef`: its weights outside the slots are multiplied by it. Q, M
-    and `shrink` are the Forgetron's: the cost of all removals so far, the number of mistakes, and φ, the last factor by
-    which it shrank. `size` is the number of slots in use, and `head` the oldest slot, once all are in use.
+    The weight of slot j in output o is ``scale * coef[o, j]``. `support_scale` is for a learner without a
+    budget the product of the scales that were multiplied into `coef`: its weights outside the slots are multiplied by
+    it. Q, M and `shrink` are the Forgetron's: the cost of all removals so far, the number of mistakes, and φ, the last
+    factor by which it shrank. `size` is the number of slots in use, `head` the oldest slot, once all are in use, and
+    `random` the state of the generator of `draw`.
 
     The arrays have room for as many slots as can be in use at the end of the chunk; once the budget is full, for all of
     its slots.
@@ -92,25 +76,21 @@ class Memory:
     coef: NDArray[np.float64]  # (outputs, slots)
     k_ss: NDArray[np.float64]  # (slots,): k(s, s)
     row_in_slot: NDArray[np.int64]  # (slots,): the row of the chunk that took a slot, or −1
-    base: NDArray[np.float64] | None  # (b, outputs): scores by weights outside the slots, without scale and spread
+    base: NDArray[np.float64] | None  # (b, outputs): scores by weights outside the slots, without both scales
     sq_norms: NDArray[np.float64]  # (outputs,): ‖f‖², if the policy computes it
     margin: NDArray[np.float64]  # (outputs,): NORMA's ρ or ε, and
     offset: NDArray[np.float64]  # (outputs,): b
-    record: NDArray[np.void]  # (1,): the numbers, of dtype `RECORD`
+    record: _native.BudgetRecord  # the numbers
     budget: int | None  # the most slots, or None
 
     scale = RecordField[float]()
-    spread = RecordField[float]()
+    support_scale = RecordField[float]()
     Q = RecordField[float]()
     M = RecordField[float]()
     shrink = RecordField[float]()
     size = RecordField[int]()
     head = RecordField[int]()
     random = RecordField[int]()
-    n_seen = RecordField[int]()
-    n_mistakes = RecordField[int]()
-    n_updates = RecordField[int]()
-    next_row_id = RecordField[int]()
 
     @property
     def full(self) -> bool:
@@ -142,7 +122,7 @@ class Memory:
         """Multiplies the common factor into the weights and resets it to 1, when it has become small."""
         self.coef[:, : self.size] *= self.scale
         if self.budget is None:  # else there are no weights outside the slots, and it would underflow in the end
-            self.spread *= self.scale
+            self.support_scale *= self.scale
         self.scale = 1.0
 
     def next_slot(self) -> int:

@@ -38,7 +38,7 @@ from onkel.learners.budgeted import state as budgeted_state
 from onkel.learners.budgeted.python_pass import SMALL_SCALE, python_pass
 from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
-from onkel.learners.policies import RECORD, Memory, Policy, RecordField
+from onkel.learners.policies import Memory, Policy, RecordField
 from onkel.learners.rules import Regularised, Rule
 from onkel.learners.storage.slots import Slots, features_in_use
 from onkel.learners.storage.support import Support
@@ -63,8 +63,8 @@ class BudgetedLearner(LearnerBase):
     """f(x) = scale · Σⱼ coefⱼ k(sⱼ, x) + b for each output, learned by a rule; the policy limits the support.
 
     The arrays have room for `coef.shape[1]` slots, at most the budget; they grow as it fills. `record` holds the
-    numbers of the learner by name (`onkel.learners.policies.RECORD`), `margin` and `offset` NORMA's margin (ρ or ε) and
-    b, one of each per output.
+    numbers of the learner (struct BudgetRecord in cpp/learn/budget.h), `margin` and `offset` NORMA's margin (ρ or ε)
+    and b, one of each per output.
 
     Parameters
     ----------
@@ -81,11 +81,6 @@ class BudgetedLearner(LearnerBase):
     VERSION: ClassVar[int] = 1
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("rule", "policy", "norma", "first_margin")
 
-    # declared as what they give, because mypy does not look into descriptors when it checks that this is a `Learner`
-    n_seen: int = RecordField[int]()  # type: ignore[assignment]
-    n_mistakes: int = RecordField[int]()  # type: ignore[assignment]
-    n_updates: int = RecordField[int]()  # type: ignore[assignment]
-    next_row_id: int = RecordField[int]()  # type: ignore[assignment]
     size = RecordField[int]()  # the number of slots in use
     shrink = RecordField[float]()  # φ, the last factor by which a Forgetron shrank all weights; 1 at first
     Q = RecordField[float]()  # the Forgetron's: what all removals so far have cost
@@ -112,9 +107,8 @@ class BudgetedLearner(LearnerBase):
         self.coef, self.k_ss = np.zeros((n_outputs, 0)), np.zeros(0)
         self.sq_norms = np.zeros(n_outputs)
         self.margin, self.offset = np.full(n_outputs, margin), np.zeros(n_outputs)
-        self.record = np.zeros(1, dtype=RECORD)
-        self.record["scale"] = self.record["spread"] = self.record["shrink"] = 1.0
-        self.record["random"] = seed
+        self.record: _native.BudgetRecord = _native.BudgetRecord()
+        self.record.random = seed
         self.ledger = Window(window)
         # The kernel values of the slots with each other and the object that is bound to the present arrays are caches.
         self.K_slots: NDArray | None = None
@@ -165,9 +159,9 @@ class BudgetedLearner(LearnerBase):
 
     def support(self) -> tuple[Rows, Floats, Ints]:
         """The support vectors (the oldest first), their weights (m, outputs), and the ids of their rows; as copies."""
-        size, scale = self.size, self.record["scale"].item()
+        size, scale = self.size, self.record.scale
         if self.policy.budget is None:
-            weights = scale * self.record["spread"].item() * self.grown.coef
+            weights = scale * self.record.support_scale * self.grown.coef
             return self.grown.rows_in(np.arange(len(self.grown))), weights, self.grown.row_ids.copy()
         order = np.argsort(self.entered[:size])
         rows = NO_ROWS if self.slots.rows is None else self.slots.rows[order]
@@ -184,11 +178,11 @@ class BudgetedLearner(LearnerBase):
         size = self.size
         if self.policy.budget is None:
             self.grown.add_scores(self.kernel, rows, self.grown.coef, out)
-            out *= self.record["spread"]
+            out *= self.record.support_scale
         elif size:
             assert self.slots.rows is not None
             self.kernel.inner.add_scores(rows, self.slots.rows, np.ascontiguousarray(self.coef[:, :size].T), out)
-        out *= self.record["scale"]
+        out *= self.record.scale
         out += self.offset
         return out
 
@@ -207,8 +201,8 @@ class BudgetedLearner(LearnerBase):
         self.offset = self.offset @ output_map
         self.sq_norms = self.sq_norms @ np.abs(output_map)
         copies = np.abs(output_map).sum() / len(output_map)
-        self.record["Q"] *= copies  # of the Forgetron: the mistakes of an output that is doubled count twice
-        self.record["M"] *= copies
+        self.record.Q *= copies  # of the Forgetron: the mistakes of an output that is doubled count twice
+        self.record.M *= copies
         self.ledger = self.ledger.remapped(output_map)
 
     def add_features(self, n_features: int, *, sparse: bool = False) -> None:
@@ -271,7 +265,7 @@ class BudgetedLearner(LearnerBase):
             m = memory
             _native.budget_pass(
                 self._settings, m.K, m.K_chunk, m.K_slots, m.coef, m.k_ss, m.row_in_slot, m.base,
-                m.sq_norms, m.margin, m.offset, m.record.view(np.uint8),
+                m.sq_norms, m.margin, m.offset, m.record,
                 targets, weights, row_ids, entries, n_entries, F,
             )
         # fmt: on
@@ -297,10 +291,6 @@ class BudgetedLearner(LearnerBase):
                 return
         self.learn(row, target, ONE, np.array([self.next_row_id]))
 
-    def skip_to(self, row_id: int) -> None:
-        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
-        self.next_row_id = max(self.next_row_id, row_id)
-
     def _bound(self, row: Rows) -> One | None:
         """The core's object for single examples; None if it cannot learn this one.
 
@@ -316,7 +306,7 @@ class BudgetedLearner(LearnerBase):
         # fmt: off
         return One(rows, K, _native.budget_one(
             self._settings, K, self.K_slots, self.coef, self.k_ss, self.sq_norms, self.margin, self.offset,
-            self.record.view(np.uint8), self.slot_row_ids, self.entered,
+            self.record, self.slot_row_ids, self.entered,
             *rows.core_view(), *self.ledger.core_view(self.n_outputs),
         ))
         # fmt: on
@@ -404,9 +394,9 @@ class BudgetedLearner(LearnerBase):
     def _append(self, memory: Memory, new: Rows, row_ids: Ints, change: Transaction) -> None:
         """Without a budget: appends the rows in the slots to the growing support, and empties the slots."""
         factor = 1.0
-        if memory.spread < SMALL_SCALE:  # the factor that the weights of the growing support lack
-            factor, memory.spread = memory.spread, 1.0
-        coef = np.ascontiguousarray(memory.coef[:, : len(new)].T) / memory.spread
+        if memory.support_scale < SMALL_SCALE:  # the factor that the weights of the growing support lack
+            factor, memory.support_scale = memory.support_scale, 1.0
+        coef = np.ascontiguousarray(memory.coef[:, : len(new)].T) / memory.support_scale
         self.grown.add(new, coef, np.zeros_like(coef), row_ids, change, factor=factor)
         memory.size = 0
 

@@ -40,11 +40,11 @@ def python_pass(
     and room in the ledger (`Ledger.room_for`), where it enters the steps. Result: the scores F (b, outputs) of each
     example before it was learned.
     """
-    ledger = entries.view(LEDGER)[:, 0]
+    ledger, record = entries.view(LEDGER)[:, 0], memory.record
     for i in range(len(y)):
-        eta = norma.rate(memory.n_seen + 1) if norma else 0.0
+        eta = norma.rate(record.n_seen + 1) if norma else 0.0
         size = memory.size
-        past = 0.0 if memory.base is None else memory.base[i] * memory.spread
+        past = 0.0 if memory.base is None else memory.base[i] * memory.support_scale
         f = memory.coef[:, :size] @ memory.K[i, :size].astype(np.float64)
         F[i] = memory.scale * (past + f) + memory.offset
         steps = np.empty(len(F[i]))
@@ -52,15 +52,14 @@ def python_pass(
             moving = (eta, memory.margin[o]) if norma else ()
             step = rule.step(F[i, o], y[i, o], float(memory.K_chunk[i, i]), w[i], *moving, **rule.values)
             steps[o] = step
-            memory.n_mistakes += rule.signs and bool(is_mistake(F[i, o], y[i, o]))
-            memory.n_updates += step != 0
+            record.n_mistakes += rule.signs and bool(is_mistake(F[i, o], y[i, o]))
+            record.n_updates += bool(step != 0)
             if norma and norma.intercept:
                 memory.offset[o] += step
             if norma and norma.nu is not None:
                 margin, outside = memory.margin[o], step != 0
                 memory.margin[o] = move_margin(margin, outside, eta * w[i], norma.nu, widens=rule.widens)
-        memory.n_seen += 1
-        memory.next_row_id = max(memory.next_row_id, int(row_ids[i]) + 1)
+        record.add(1, row_ids[i])
         if norma:
             memory.scale *= 1 - eta * norma.lam
         if memory.scale < SMALL_SCALE:
@@ -70,5 +69,5 @@ def python_pass(
             if memory.scale < SMALL_SCALE:
                 memory.fold_scale()
             for o in np.flatnonzero(steps).tolist():  # with what the policy has added to them
-                ledger[n_entries[0]] = memory.n_seen, row_ids[i], o, steps[o]
+                ledger[n_entries[0]] = record.n_seen, row_ids[i], o, steps[o]
                 n_entries[0] += 1

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import _native
 from onkel._core.transaction import Transaction
 from onkel.checks import FLOATS
 from onkel.errors import InputError, KindError
 from onkel.kernels.rows import NO_ROWS, Rows
 from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.learners import policies, rules
+from onkel.learners.counts import COUNTS
 from onkel.learners.ledger import Window
-from onkel.learners.policies import RECORD, Policy
+from onkel.learners.policies import Policy
 from onkel.learners.rules import Regularised, Rule
 from onkel.learners.storage.slots import Slots
 from onkel.learners.storage.support import Support, SupportSize
@@ -35,6 +37,9 @@ L = TypeVar("L", bound="BudgetedLearner")
 PER_SLOT = {"coef": np.float64, "k_ss": np.float64, "slot_row_ids": np.int64, "entered": np.int64}
 PER_OUTPUT = ("sq_norms", "margin", "offset")
 ARRAYS = (*PER_SLOT, *PER_OUTPUT, "record")
+# The numbers of the record by their names in states, and their types; `support_scale` was once called "spread".
+FACTORS = {"scale": "scale", "spread": "support_scale", "Q": "Q", "M": "M", "shrink": "shrink"}
+NUMBERS = {**FACTORS, **{name: name for name in ("size", "head", "random", *COUNTS)}}
 
 
 def _arrays(learner: BudgetedLearner) -> dict[str, NDArray | None]:
@@ -108,9 +113,8 @@ def _state(learner: BudgetedLearner) -> State:
         "policy": {"name": type(learner.policy).__name__, "budget": learner.policy.budget},
         "norma": None if norma is None else dataclasses.asdict(norma),
         "first_margin": float(learner.first_margin),
-        "window": learner.ledger.size,
-        "ledger_total": len(learner.ledger),
-        "record": dict(zip(RECORD.names or (), learner.record[0].tolist(), strict=True)),
+        **learner.ledger.settings(),
+        "record": {name: getattr(learner.record, attribute) for name, attribute in NUMBERS.items()},
     }
     arrays = {name: np.array(getattr(learner, name)[..., :size], order="C") for name in PER_SLOT}
     arrays |= {name: getattr(learner, name).copy() for name in PER_OUTPUT}
@@ -186,7 +190,7 @@ def _restored(kind: type[L], state: State, rule: Rule, policy: Policy) -> L:
     margin = state.setting("first_margin", float, at_least=-np.inf)
     learner = kind(kernel, n_outputs, rule, policy, norma=_named_norma(state, rule), margin=margin)
     rows = kernel_rows(state, "rows", kernel)
-    size = int(record["size"][0])
+    size = record.size
     state.check(size == (len(rows) if policy.budget is not None else 0), f"'rows' must have {size} rows")
     state.check(policy.budget is None or size <= policy.budget, f"there must be at most {policy.budget} rows")
     learner.record = record
@@ -208,23 +212,26 @@ def _restored(kind: type[L], state: State, rule: Rule, policy: Policy) -> L:
     return learner
 
 
-def _record(state: State, budget: int | None) -> NDArray[np.void]:
+def _record(state: State, budget: int | None) -> _native.BudgetRecord:
     """The numbers of the learner: counts must be ≥ 0, factors positive, and all finite."""
-    numbers = dict(_dict(state, "record", set(RECORD.names or ())))
+    numbers = dict(_dict(state, "record", {*NUMBERS}))
     for name, value in numbers.items():
-        wanted = float if RECORD[name].kind == "f" else int
+        wanted = float if name in FACTORS else int
         state.check(type(value) is wanted, f"{name!r} of the record must be of type {wanted.__name__}")
-        state.check(RECORD[name].kind != "u" or 0 <= value < 2**64, f"{name!r} of the record must have 64 bits")
+        state.check(name != "random" or 0 <= value < 2**64, f"{name!r} of the record must have 64 bits")
     if budget is not None and numbers["spread"] == 0:
         numbers["spread"] = 1.0  # unused; version 0.1.0.dev0 multiplied it as well, until it underflowed
     for name in ("scale", "spread", "shrink"):
         state.check(0 < numbers[name] < np.inf, f"{name!r} of the record must be positive; got {numbers[name]}")
     for name in ("Q", "M"):
         state.check(abs(numbers[name]) < np.inf, f"{name!r} of the record must be finite; got {numbers[name]}")
-    for name in ("size", "head", "n_seen", "n_mistakes", "n_updates", "next_row_id"):
+    for name in ("size", "head", *COUNTS):
         state.check(0 <= numbers[name] <= LARGEST_COUNT, f"{name!r} of the record must be >= 0; got {numbers[name]}")
     state.check(numbers["head"] <= max(0, numbers["size"] - 1), "'head' of the record must be a slot in use")
-    return np.array([tuple(numbers[name] for name in RECORD.names or ())], dtype=RECORD)
+    record = _native.BudgetRecord()
+    for name, attribute in NUMBERS.items():
+        setattr(record, attribute, numbers[name])
+    return record
 
 
 # ---------------------------------------------------------------- pickles

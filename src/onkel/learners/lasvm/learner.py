@@ -30,7 +30,8 @@ from onkel.kernels.rows import NO_ROWS, Rows
 from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.lasvm.solution import COUNTS, LasvmSolution, kept_of_state
+from onkel.learners.counts import count_settings, read_counts
+from onkel.learners.lasvm.solution import LasvmSolution, kept_of_state
 from onkel.learners.learner import NO_LOCK, ONE, Floats, Ints, LearnerBase
 from onkel.learners.ledger import Window
 from onkel.learners.storage.kernel_rows import KernelRowCache
@@ -117,20 +118,9 @@ class LasvmLearner(LearnerBase):
         return len(self.solution.outputs)
 
     @property
-    def n_seen(self) -> int:
-        return int(self.solution.counters["n_seen"])
-
-    @property
-    def n_mistakes(self) -> int:
-        return int(self.solution.counters["n_mistakes"])
-
-    @property
-    def n_updates(self) -> int:
-        return int(self.solution.counters["n_updates"])
-
-    @property
-    def next_row_id(self) -> int:
-        return int(self.solution.counters["next_row_id"])
+    def record(self) -> _native.LasvmRecord:  # type: ignore[override]  # it is that of the solution
+        """The counts and numbers of the present solution."""
+        return self.solution.record
 
     def __len__(self) -> int:
         """The number of examples that are kept."""
@@ -260,10 +250,6 @@ class LasvmLearner(LearnerBase):
         """Learns from one example of weight 1, target (1, outputs)."""
         self.learn(row, target, ONE, np.array([self.next_row_id]))
 
-    def skip_to(self, row_id: int) -> None:
-        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
-        self.solution.counters["next_row_id"] = max(self.next_row_id, row_id)
-
     def _slots_of(self, row_ids: Ints) -> Ints:
         """The slots of the rows that are kept already, from an earlier epoch; −1 for the others."""
         found = np.full(len(row_ids), -1)
@@ -345,9 +331,8 @@ class LasvmLearner(LearnerBase):
             "C": self.C,
             "tol": self.tol,
             "cache_bytes": self.cache.limit,
-            "window": self.ledger.size,
-            "ledger_total": len(self.ledger),
-            **self.solution.counts(),
+            **self.ledger.settings(),
+            **count_settings(self.record),
         }
         arrays = {**kept._asdict(), "offset": self.offset, **self.ledger.arrays("ledger/")}
         rows = self.rows.as_given(kept.slots) if len(kept.slots) else NO_ROWS
@@ -368,7 +353,8 @@ class LasvmLearner(LearnerBase):
             tol=state.setting("tol", float, above=0),
             cache_bytes=state.count("cache_bytes"),
         )
-        learner.solution = LasvmSolution.of(kept, offset, **{name: state.count(name) for name in COUNTS})
+        learner.solution = LasvmSolution.of(kept, offset)
+        read_counts(state, learner.record)
         learner.rows = KeptRows.of(rows, kept.slots)
         learner.ledger = Window.of_state(state, "ledger/", len(offset), learner.n_seen)
         return learner

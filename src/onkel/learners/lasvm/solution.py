@@ -1,4 +1,4 @@
-"""The solution of LASVM: the variables of all outputs, in slots, and the counters. cpp/learn/lasvm.h works on it.
+"""The solution of LASVM: the variables of all outputs, in slots, and its record. cpp/learn/lasvm.h works on it.
 
 Each kept example is in a slot, which all outputs share. A solution has room for more slots than are in use, and knows
 nothing of the rows of the data (`onkel.learners.storage.slots`) or of kernel values
@@ -24,17 +24,6 @@ __all__ = ["KeptExamples", "LasvmSolution", "kept_of_state"]
 FREE_BYTES = 1 << 29  # the memory that the free slots of a state may take
 
 # cpp/learn/lasvm.h has structs with the same fields
-COUNTERS = np.dtype(
-    [
-        ("n_slots", np.int64),  # slots that were ever used
-        ("n_free", np.int64),  # those of them that are free
-        ("n_seen", np.int64),
-        ("n_mistakes", np.int64),
-        ("n_updates", np.int64),
-        ("next_row_id", np.int64),
-    ]
-)
-COUNTS = ("n_seen", "n_mistakes", "n_updates", "next_row_id")  # those that every learner has
 OUTPUT = np.dtype(
     [
         ("top", np.int64),  # the slot with the largest gradient of those whose α can grow, or −1
@@ -81,7 +70,7 @@ class LasvmSolution:
     def __init__(self, n_outputs: int, capacity: int) -> None:
         self.capacity = _rounded(capacity)
         shape = (n_outputs, self.capacity)
-        self.counters: NDArray[np.void] = np.zeros((), dtype=COUNTERS)
+        self.record = _native.LasvmRecord()
         self.outputs: NDArray[np.void] = np.zeros(n_outputs, dtype=OUTPUT)
         self.outputs["top"] = self.outputs["bottom"] = -1
         self.slots: NDArray[np.void] = np.zeros(self.capacity, dtype=SLOT)
@@ -91,7 +80,7 @@ class LasvmSolution:
         self.sign, self.listed = np.zeros(shape, dtype=np.int8), np.zeros(shape, dtype=np.int8)
         self.zeros = np.zeros(shape, dtype=np.int64)
         self.core = _native.lasvm_solution(
-            counters=self.counters.reshape(1).view(np.uint8),
+            record=self.record,
             outputs=self.outputs.view(np.uint8),
             slots=self.slots.view(np.uint8),
             freed=self.freed,
@@ -109,16 +98,12 @@ class LasvmSolution:
     @property
     def n_slots(self) -> int:
         """The number of slots that were ever used."""
-        return int(self.counters["n_slots"])
+        return self.record.n_slots
 
     @property
     def n_kept(self) -> int:
         """The number of examples that are kept."""
-        return int(self.counters["n_slots"] - self.counters["n_free"])
-
-    def counts(self) -> dict[str, int]:
-        """The counters of the contract: `n_seen`, `n_mistakes`, `n_updates` and `next_row_id`."""
-        return {name: int(self.counters[name]) for name in COUNTS}
+        return self.record.n_slots - self.record.n_free
 
     def kept(self) -> KeptExamples:
         """The examples that are kept, as copies."""
@@ -176,8 +161,8 @@ class LasvmSolution:
         return into
 
     @classmethod
-    def of(cls, kept: KeptExamples, offset: NDArray[np.float64], *, n_slots: int = 0, **counts: int) -> LasvmSolution:
-        """The solution with these examples, b of each output, and the counters `n_seen` and so on.
+    def of(cls, kept: KeptExamples, offset: NDArray[np.float64], *, n_slots: int = 0) -> LasvmSolution:
+        """The solution with these examples and b of each output; nothing is counted yet.
 
         Examples that no output keeps are dropped. `n_slots` is the least number of slots. The solution goes on exactly
         as the one that `kept` comes from: neither the order of `zeros` nor that of the heap matters, and free slots
@@ -207,9 +192,7 @@ class LasvmSolution:
         new.outputs["top"] = _first_largest(new.gradient + new.can_grow)
         new.outputs["bottom"] = _first_largest(-new.gradient - new.can_shrink)
         new.outputs["offset"] = offset
-        new.counters["n_slots"], new.counters["n_free"] = n_slots, len(free)
-        for name, value in counts.items():
-            new.counters[name] = value
+        new.record.n_slots, new.record.n_free = n_slots, len(free)
         return new
 
     def with_outputs(self, output_map: NDArray[np.float64]) -> LasvmSolution:
@@ -223,7 +206,9 @@ class LasvmSolution:
         alpha, gradient, sign = (_times(values, flip[:, None]) for values in signed)
         new = kept._replace(alpha=alpha, gradient=gradient, sign=sign)
         offset = _times(self.outputs["offset"][source], flip)
-        return self.of(new, offset, n_slots=self.n_slots, **self.counts())
+        found, before = self.of(new, offset, n_slots=self.n_slots), self.record
+        found.record.add(before.n_seen, before.next_row_id - 1, before.n_mistakes, before.n_updates)
+        return found
 
 
 def _rounded(capacity: int) -> int:

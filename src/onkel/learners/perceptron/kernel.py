@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel._core.transaction import Transaction, assign
+from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
+from onkel.learners.counts import count_settings, read_counts
 from onkel.learners.learner import Floats, Ints, LearnerBase
 from onkel.learners.ledger import Ledger
 from onkel.learners.rules import is_mistake
@@ -36,6 +37,7 @@ HYPOTHESES = ("averaged", "voted", "last", "random", "best")
 
 PANEL = 32  # products are fastest with a multiple of this many support vectors
 CHUNK = 256  # rows that are decided on one Gram matrix
+KEPT_COUNTS = ("n_seen", "next_row_id")  # in a state; the ledger tells the others
 
 
 def decide(
@@ -115,7 +117,8 @@ def _fill_rows(kernel: Kernel, x: Rows, some: Ints, out: NDArray) -> None:
 class Savepoint(NamedTuple):
     """A state of a `KernelPerceptronLearner`."""
 
-    counts: dict[str, Any]
+    attributes: dict[str, Any]
+    record: _native.Counts
     support: Support
     size: SupportSize
     entries: dict[str, Any]  # of the ledger
@@ -138,15 +141,7 @@ class KernelPerceptronLearner(LearnerBase):
         self.kernel, self.n_outputs, self.bias = kernel, n_outputs, float(bias)
         self.ledger, self.support = Ledger(), Support(n_outputs)
         self.sq_norms = np.zeros(n_outputs)  # ‖v‖² of each output
-        self.n_seen = self.next_row_id = 0
-
-    @property
-    def n_mistakes(self) -> int:
-        return len(self.ledger)
-
-    @property
-    def n_updates(self) -> int:
-        return len(self.ledger)
+        self.record = _native.Counts()
 
     @property
     def version(self) -> int:
@@ -156,7 +151,7 @@ class KernelPerceptronLearner(LearnerBase):
 
     def averaged(self) -> Floats:
         """The coefficients of the average hypothesis: a step of round r is in the hypotheses of R − r of R rounds."""
-        averaged = self.support.moment / -max(self.n_seen, 1)
+        averaged = self.support.moment / -max(self.record.n_seen, 1)
         averaged += self.support.coef
         return averaged
 
@@ -221,7 +216,8 @@ class KernelPerceptronLearner(LearnerBase):
         """
         self.support.change_outputs(output_map)
         self.sq_norms = self.sq_norms @ np.abs(output_map)
-        self.ledger = self.ledger.remapped(output_map)
+        before, self.ledger = len(self.ledger), self.ledger.remapped(output_map)
+        self.record.add(0, -1, len(self.ledger) - before, len(self.ledger) - before)
         self.n_outputs = output_map.shape[1]
 
     def add_features(self, n_features: int, *, sparse: bool = False) -> None:
@@ -240,13 +236,18 @@ class KernelPerceptronLearner(LearnerBase):
         """An independent copy."""
         twin = type(self)(self.kernel, self.n_outputs, self.bias)
         twin.ledger, twin.support, twin.sq_norms = self.ledger.copy(), self.support.copy(), self.sq_norms.copy()
-        twin.n_seen, twin.next_row_id = self.n_seen, self.next_row_id
+        twin.record = self.record.copy()
         return twin
 
     def savepoint(self) -> Savepoint:
         """The present state, as `rollback` takes it: sizes, not copies, because vectors are only ever added."""
-        counts = {"sq_norms": self.sq_norms, "n_seen": self.n_seen, "next_row_id": self.next_row_id}
-        return Savepoint(counts, self.support, self.support.savepoint(), self.ledger.savepoint())
+        return Savepoint(
+            {"sq_norms": self.sq_norms},
+            self.record.copy(),
+            self.support,
+            self.support.savepoint(),
+            self.ledger.savepoint(),
+        )
 
     def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
@@ -254,7 +255,7 @@ class KernelPerceptronLearner(LearnerBase):
         with Transaction() as change:
             savepoint.support.rollback(savepoint.size, change)
             self.ledger.rollback(savepoint.entries, change)
-            change.set(self, support=savepoint.support, **savepoint.counts)
+            change.set(self, support=savepoint.support, record=savepoint.record.copy(), **savepoint.attributes)
 
     # ---------------------------------------------------------------- learning
 
@@ -279,39 +280,38 @@ class KernelPerceptronLearner(LearnerBase):
         f = self.scores(row)
         alone = self.n_outputs == 1  # whose score is compared as a number, which is faster
         erred = is_mistake(f.item(), target.item()) if alone else is_mistake(f, target)
-        n_seen, row_id = self.n_seen + 1, self.next_row_id
         if not (erred if alone else erred.any()):
-            assign(self, n_seen=n_seen, next_row_id=row_id + 1)
+            self.record.count_next()
             return
+        record = self.record.copy()
+        row_id, n_seen, n_erred = record.count_next(), record.n_seen, 1 if alone else int(erred.sum())
+        record.add(0, row_id, n_erred, n_erred)
         steps = target if alone else np.where(erred, target, 0.0)
         length = float(self.kernel.inner.diagonal(row)[0]) + self.bias
         sq_norms = self.sq_norms + (2 * steps * f + steps * steps * length)[0]
         with Transaction() as change:
             self.ledger.add_one(steps, n_seen, row_id, change)
             self.support.add(row, steps, steps * n_seen, np.array([row_id]), change)
-            change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=row_id + 1)
-
-    def skip_to(self, row_id: int) -> None:
-        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
-        self.next_row_id = max(self.next_row_id, row_id)
+            change.set(self, sq_norms=sq_norms, record=record)
 
     def _commit(self, part: Rows, steps: Floats, erred: NDArray[np.intp], row_ids: Ints, sq_norms: Floats) -> None:
         """Puts what was decided on a part in place: steps (b, outputs), and the rows `erred` where any is not 0."""
+        record, n_steps = self.record.copy(), int(np.count_nonzero(steps))
+        record.add(len(part), row_ids.max(), n_steps, n_steps)
         with Transaction() as change:
             if len(erred):
                 new = part[erred] if len(erred) < len(part) else part
                 new_steps, rounds, new_ids = steps[erred], self.n_seen + 1 + erred, row_ids[erred]
                 self.ledger.add(new_steps, rounds, new_ids, change)
                 self.support.add(new, new_steps, new_steps * rounds[:, None], new_ids, change)
-            n_seen, next_row_id = self.n_seen + len(part), max(self.next_row_id, int(row_ids.max()) + 1)
-            change.set(self, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)
+            change.set(self, sq_norms=sq_norms, record=record)
 
     # ---------------------------------------------------------------- state
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
         settings: dict[str, Setting] = {"kernel": self.kernel, "bias": self.bias}
-        settings |= {"n_seen": self.n_seen, "next_row_id": self.next_row_id}
+        settings |= count_settings(self.record, KEPT_COUNTS)
         arrays = {"sq_norms": self.sq_norms.copy(), **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays).with_part("support", self.support.state())
 
@@ -324,8 +324,9 @@ class KernelPerceptronLearner(LearnerBase):
         state.check(len(sq_norms) == learner.n_outputs >= 1, "'sq_norms' must have a number for each output")
         learner.support = Support.from_state(state.part("support"), learner.kernel, len(sq_norms))
         learner.sq_norms = sq_norms
-        learner.n_seen, learner.next_row_id = state.count("n_seen"), state.count("next_row_id")
+        read_counts(state, learner.record, KEPT_COUNTS)
         learner.ledger = Ledger.of_state(state, "ledger/", len(sq_norms), learner.n_seen)
+        learner._count_updates(state)
         known = np.isin(learner.ledger.entries["row"], learner.support.row_ids).all()
         state.check(known, "the rows of the ledger must be support vectors")
         return learner
@@ -334,6 +335,10 @@ class KernelPerceptronLearner(LearnerBase):
     def _untaught(cls, state: State, n_outputs: int) -> Self:
         """A new learner with the settings of a state."""
         return cls(state.kernel(), n_outputs, state.setting("bias", float, at_least=0))
+
+    def _count_updates(self, state: State) -> None:
+        """Takes from a state, or counts, the mistakes and updates; every entry of the ledger is both."""
+        self.record.n_mistakes = self.record.n_updates = len(self.ledger)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self).from_state, (self.state(),)

@@ -144,7 +144,7 @@ class KeptScoreEpochs:
         self.ledger = Ledger()
         self.sq_norms = np.zeros(self.n_outputs)
         self.scores, self.offsets = np.zeros((self.n_outputs, self.n)), np.zeros(self.n_outputs)
-        self.n_seen = self.next_row_id = self.epoch = 0
+        self.record, self.epoch = _native.Counts(), 0
         self.complete = False
         self._self_values: NDArray[np.float64] | None = None
         most = min(self.n, STORE // row_bytes(self.rows) + PUSH + LATER)
@@ -206,7 +206,7 @@ class KeptScoreEpochs:
         self._spare = None  # frees its memory for the support
         online = KernelPerceptronLearner(self.kernel, self.n_outputs, self.bias)
         online.ledger, online.sq_norms = self.ledger, self.sq_norms
-        online.n_seen, online.next_row_id = self.n_seen, self.next_row_id
+        online.record = self.record.copy()
         entries = self.ledger.entries
         row_ids, entry = np.unique(entries["row"], return_inverse=True)
         coef, moment = np.zeros((2, len(row_ids), self.n_outputs))
@@ -267,11 +267,11 @@ class KeptScoreEpochs:
         sq_norms: NDArray[np.float64],
     ) -> None:
         """Records the decisions on a chunk; only what is recorded is learned, should the epoch be interrupted."""
-        row_ids = self.row_ids[positions]
+        row_ids, record, n_steps = self.row_ids[positions], self.record.copy(), int(np.count_nonzero(steps))
+        record.add(len(positions), row_ids.max(), n_steps, n_steps)
         with Transaction() as change:
-            self.ledger.add(steps[erred], self.n_seen + 1 + erred, row_ids[erred], change)
-            n_seen, next_row_id = self.n_seen + len(positions), max(self.next_row_id, int(row_ids.max()) + 1)
-            change.set(self, offsets=offsets, sq_norms=sq_norms, n_seen=n_seen, next_row_id=next_row_id)
+            self.ledger.add(steps[erred], self.record.n_seen + 1 + erred, row_ids[erred], change)
+            change.set(self, offsets=offsets, sq_norms=sq_norms, record=record)
 
     def _remember(self, positions: NDArray[np.int64], steps: NDArray[np.float64], rows: Rows) -> None:
         """Adds updates to the scores of all rows if their columns are kept, and otherwise to the buffer."""

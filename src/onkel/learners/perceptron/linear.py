@@ -15,12 +15,16 @@ from onkel._core.transaction import Transaction
 from onkel.errors import ParameterError
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.counts import CHUNK_ROWS, CHUNK_VALUES, CountedLearner, core_rows
-from onkel.learners.learner import ONE, Floats, Ints
+from onkel.learners.counts import count_settings, read_counts
+from onkel.learners.learner import ONE, Floats, Ints, LearnerBase
+from onkel.learners.ledger import Window
+from onkel.learners.perceptron.primal import core_rows, most_rows, new_ledger
 from onkel.models.linear import LinearModel
 from onkel.states.state import Setting, State
 
 __all__ = ["LinearPerceptronLearner"]
+
+KEPT_COUNTS = ("n_seen", "next_row_id")  # in a state; the ledger tells the others
 
 
 class Savepoint(NamedTuple):
@@ -28,11 +32,11 @@ class Savepoint(NamedTuple):
 
     V: Floats
     moments: Floats
-    counts: NDArray[np.void]
+    record: _native.Counts
     entries: dict[str, Any]  # of the ledger
 
 
-class LinearPerceptronLearner(CountedLearner):
+class LinearPerceptronLearner(LearnerBase):
     """The weight vectors and offsets of all outputs.
 
     V (outputs, features + 1) holds v and, in its last column, b; M the same sums with every step multiplied by its
@@ -50,12 +54,10 @@ class LinearPerceptronLearner(CountedLearner):
     KIND: ClassVar[str] = "learner/linear-perceptron"
     VERSION: ClassVar[int] = 1
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("eta", "bias")
-    # struct PrimalCounts in cpp/learn/perceptron.h
-    COUNTS: ClassVar[np.dtype[Any]] = np.dtype([("n_seen", np.int64), ("next_row_id", np.int64)])
     kernel = None
 
     def __init__(self, n_features: int, n_outputs: int, eta: float, bias: bool) -> None:
-        super().__init__()
+        self.record, self.ledger = _native.Counts(), new_ledger()
         self.V, self.moments = np.zeros((n_outputs, n_features + 1)), np.zeros((n_outputs, n_features + 1))
         self.eta, self.bias = float(eta), bool(bias)
 
@@ -66,14 +68,6 @@ class LinearPerceptronLearner(CountedLearner):
     @property
     def n_features(self) -> int:
         return self.V.shape[1] - 1
-
-    @property
-    def n_mistakes(self) -> int:
-        return len(self.ledger)
-
-    @property
-    def n_updates(self) -> int:
-        return len(self.ledger)
 
     # ---------------------------------------------------------------- what was learned
 
@@ -106,7 +100,8 @@ class LinearPerceptronLearner(CountedLearner):
         """
         self.V = np.ascontiguousarray(output_map.T @ self.V)
         self.moments = np.ascontiguousarray(output_map.T @ self.moments)
-        self.ledger = self.ledger.remapped(output_map)
+        before, self.ledger = len(self.ledger), self.ledger.remapped(output_map)
+        self.record.add(0, -1, len(self.ledger) - before, len(self.ledger) - before)
 
     def add_features(self, n_features: int, *, sparse: bool = False) -> None:
         """Increases the number of features to `n_features`; v is 0 in the new ones, and dense in any case."""
@@ -123,19 +118,19 @@ class LinearPerceptronLearner(CountedLearner):
     def copy(self) -> Self:
         """An independent copy."""
         twin = type(self)(self.n_features, self.n_outputs, self.eta, self.bias)
-        twin.V, twin.moments, twin.counts = self.V.copy(), self.moments.copy(), self.counts.copy()
+        twin.V, twin.moments, twin.record = self.V.copy(), self.moments.copy(), self.record.copy()
         twin.ledger = self.ledger.copy()
         return twin
 
     def savepoint(self) -> Savepoint:
         """The present state, as `rollback` takes it."""
-        return Savepoint(self.V.copy(), self.moments.copy(), self.counts.copy(), self.ledger.savepoint())
+        return Savepoint(self.V.copy(), self.moments.copy(), self.record.copy(), self.ledger.savepoint())
 
     def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
         assert isinstance(savepoint, Savepoint)
         with Transaction() as change:
-            change.set(self, V=savepoint.V.copy(), moments=savepoint.moments.copy(), counts=savepoint.counts.copy())
+            change.set(self, V=savepoint.V.copy(), moments=savepoint.moments.copy(), record=savepoint.record.copy())
             self.ledger.rollback(savepoint.entries, change)
 
     # ---------------------------------------------------------------- learning
@@ -151,7 +146,7 @@ class LinearPerceptronLearner(CountedLearner):
         # fmt: off
         _native.primal_pass(
             data, indptr, indices, targets, weights, row_ids, self.eta, self.bias,
-            self.V, self.moments, self.counts.view(np.uint8), entries, n_entries, F,
+            self.V, self.moments, self.record, entries, n_entries, F,
         )
         # fmt: on
         return F
@@ -159,7 +154,7 @@ class LinearPerceptronLearner(CountedLearner):
     def part_size(self, rows: Rows, most: int) -> int:
         """How many examples the next part of a chunk should have, at most `most`."""
         assert isinstance(rows, VectorRows)
-        return min(most, max(1, min(CHUNK_ROWS, CHUNK_VALUES // (rows.n_features * self.n_outputs))))
+        return min(most, most_rows(rows.n_features * self.n_outputs))
 
     def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example of weight 1, target (1, outputs)."""
@@ -169,7 +164,8 @@ class LinearPerceptronLearner(CountedLearner):
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
-        settings: dict[str, Setting] = {"eta": self.eta, "bias": self.bias, **self._counted()}
+        settings: dict[str, Setting] = {"eta": self.eta, "bias": self.bias}
+        settings |= count_settings(self.record, KEPT_COUNTS) | self.ledger.settings()
         arrays = {"V": self.V.copy(), "moments": self.moments.copy(), **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays)
 
@@ -182,13 +178,19 @@ class LinearPerceptronLearner(CountedLearner):
         learner = cls._untaught(state, V.shape[1] - 1, V.shape[0])
         state.check(learner.n_outputs == len(V), f"'V' must have {learner.n_outputs} outputs; got {len(V)}")
         learner.V, learner.moments = V, np.array(state.array("moments", np.float64, V.shape))
-        learner._read_counted(state, len(V))
+        read_counts(state, learner.record, KEPT_COUNTS)
+        learner.ledger = Window.of_state(state, "ledger/", len(V), learner.n_seen)
+        learner._count_updates(state)
         return learner
 
     @classmethod
     def _untaught(cls, state: State, n_features: int, n_outputs: int) -> Self:
         """A new learner with the settings of a state."""
         return cls(n_features, n_outputs, state.setting("eta", float, above=0), state.setting("bias", bool))
+
+    def _count_updates(self, state: State) -> None:
+        """Takes from a state, or counts, the mistakes and updates; every entry of the ledger is both."""
+        self.record.n_mistakes = self.record.n_updates = len(self.ledger)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self).from_state, (self.state(),)

@@ -23,8 +23,10 @@ from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.counts import CHUNK_ROWS, CHUNK_VALUES, CountedLearner, core_rows
-from onkel.learners.learner import ONE, Floats, Ints, fill_chunk
+from onkel.learners.counts import count_settings, read_counts
+from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
+from onkel.learners.ledger import Window
+from onkel.learners.perceptron.primal import core_rows, most_rows, new_ledger
 from onkel.learners.storage.slots import features_in_use
 from onkel.learners.storage.support import Support, SupportSize
 from onkel.models.expansion import Expansion
@@ -34,6 +36,7 @@ from onkel.states.state import Setting, State
 __all__ = ["KernelPRankLearner", "LinearPRankLearner", "prank_steps"]
 
 CHUNK = 256  # rows that are decided on one Gram matrix
+KEPT_COUNTS = ("n_seen", "next_row_id", "n_mistakes")  # in a state; the ledger tells the updates
 
 
 def prank_steps(scores: Floats, targets: Floats) -> Floats:
@@ -47,32 +50,23 @@ def prank_steps(scores: Floats, targets: Floats) -> Floats:
     return steps
 
 
-class _PRank(CountedLearner):
-    """What the two forms share: the thresholds, the counts and the ledger."""
+class _PRank(LearnerBase):
+    """What the two forms share: the thresholds, the counts and the ledger.
+
+    A mistake is an example whose grade was not predicted, and an update a step of a threshold.
+    """
 
     KIND: ClassVar[str]
     VERSION: ClassVar[int] = 1
     BUILT_FROM: ClassVar[tuple[str, ...]] = ()
-    # struct PRankCounts in cpp/learn/prank.h
-    COUNTS: ClassVar[np.dtype[Any]] = np.dtype([(name, np.int64) for name in ("n_seen", "next_row_id", "n_mistakes")])
 
     def __init__(self, n_outputs: int) -> None:
-        super().__init__()
+        self.record, self.ledger = _native.Counts(), new_ledger()
         self.thresholds = np.zeros(n_outputs)
 
     @property
     def n_outputs(self) -> int:
         return len(self.thresholds)
-
-    @property
-    def n_mistakes(self) -> int:
-        """The examples whose grade was not predicted."""
-        return int(self.counts["n_mistakes"][0])
-
-    @property
-    def n_updates(self) -> int:
-        """The steps of all thresholds."""
-        return len(self.ledger)
 
     def change_outputs(self, output_map: Floats) -> None:
         """Changes the number of thresholds when a grade appears; w stays the same.
@@ -85,14 +79,15 @@ class _PRank(CountedLearner):
             moved = np.zeros_like(output_map)
             moved[np.arange(len(output_map)), output_map.argmax(axis=1)] = 1.0
             self.ledger = self.ledger.remapped(moved)
+            self.record.n_updates = len(self.ledger)
 
     def _copy_to(self, twin: Self) -> Self:
-        twin.thresholds, twin.counts = self.thresholds.copy(), self.counts.copy()
+        twin.thresholds, twin.record = self.thresholds.copy(), self.record.copy()
         twin.ledger = self.ledger.copy()
         return twin
 
     def _state(self, settings: dict[str, Setting], arrays: dict[str, NDArray]) -> State:
-        settings |= {"n_outputs": self.n_outputs, **self._counted()}
+        settings |= {"n_outputs": self.n_outputs, **count_settings(self.record, KEPT_COUNTS), **self.ledger.settings()}
         arrays = {"thresholds": self.thresholds.copy(), **arrays, **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays)
 
@@ -100,7 +95,9 @@ class _PRank(CountedLearner):
         """Takes thresholds, counts and ledger from a state."""
         n_outputs = state.count("n_outputs")
         self.thresholds = np.array(state.array("thresholds", np.float64, (n_outputs,)))
-        self._read_counted(state, n_outputs)
+        read_counts(state, self.record, KEPT_COUNTS)
+        self.ledger = Window.of_state(state, "ledger/", n_outputs, self.n_seen)
+        self.record.n_updates = len(self.ledger)
 
 
 class LinearSavepoint(NamedTuple):
@@ -108,7 +105,7 @@ class LinearSavepoint(NamedTuple):
 
     w: Floats
     thresholds: Floats
-    counts: NDArray[np.void]
+    record: _native.Counts
     entries: dict[str, Any]  # of the ledger
 
 
@@ -163,14 +160,14 @@ class LinearPRankLearner(_PRank):
 
     def savepoint(self) -> LinearSavepoint:
         """The present state, as `rollback` takes it."""
-        return LinearSavepoint(self.w.copy(), self.thresholds.copy(), self.counts.copy(), self.ledger.savepoint())
+        return LinearSavepoint(self.w.copy(), self.thresholds.copy(), self.record.copy(), self.ledger.savepoint())
 
     def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
         assert isinstance(savepoint, LinearSavepoint)
-        w, thresholds, counts, entries = savepoint
+        w, thresholds, record, entries = savepoint
         with Transaction() as change:
-            change.set(self, w=w.copy(), thresholds=thresholds.copy(), counts=counts.copy())
+            change.set(self, w=w.copy(), thresholds=thresholds.copy(), record=record.copy())
             self.ledger.rollback(entries, change)
 
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
@@ -184,7 +181,7 @@ class LinearPRankLearner(_PRank):
         entries, n_entries = self.ledger.core_view(len(rows) * self.n_outputs)
         # fmt: off
         _native.prank_primal_pass(
-            data, indptr, indices, targets, row_ids, self.w, self.thresholds, self.counts.view(np.uint8),
+            data, indptr, indices, targets, row_ids, self.w, self.thresholds, self.record,
             entries, n_entries, F,
         )
         # fmt: on
@@ -193,7 +190,7 @@ class LinearPRankLearner(_PRank):
     def part_size(self, rows: Rows, most: int) -> int:
         """How many examples the next part of a chunk should have, at most `most`."""
         assert isinstance(rows, VectorRows)
-        return min(most, max(1, min(CHUNK_ROWS, CHUNK_VALUES // (rows.n_features + self.n_outputs))))
+        return min(most, most_rows(rows.n_features + self.n_outputs))
 
     def learn_one(self, row: Rows, target: Floats) -> None:
         """Learns from one example, target (1, thresholds)."""
@@ -217,9 +214,10 @@ class LinearPRankLearner(_PRank):
 
 
 class KernelSavepoint(NamedTuple):
-    """A state of a `KernelPRankLearner`; thresholds and counts are replaced, never changed in place."""
+    """A state of a `KernelPRankLearner`; the thresholds are replaced, never changed in place."""
 
-    attributes: dict[str, Any]
+    thresholds: Floats
+    record: _native.Counts
     support: Support
     size: SupportSize
     entries: dict[str, Any]  # of the ledger
@@ -277,8 +275,8 @@ class KernelPRankLearner(_PRank):
 
     def savepoint(self) -> KernelSavepoint:
         """The present state, as `rollback` takes it: sizes, not copies, because vectors are only ever added."""
-        attributes = {"thresholds": self.thresholds, "counts": self.counts}
-        return KernelSavepoint(attributes, self.support, self.support.savepoint(), self.ledger.savepoint())
+        support, ledger = self.support, self.ledger.savepoint()
+        return KernelSavepoint(self.thresholds, self.record.copy(), support, support.savepoint(), ledger)
 
     def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
@@ -286,7 +284,8 @@ class KernelPRankLearner(_PRank):
         with Transaction() as change:
             savepoint.support.rollback(savepoint.size, change)
             self.ledger.rollback(savepoint.entries, change)
-            change.set(self, support=savepoint.support, **savepoint.attributes)
+            change.set(self, support=savepoint.support, record=savepoint.record.copy())
+            change.set(self, thresholds=savepoint.thresholds)
 
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the scores of each before it was learned, (n, thresholds).
@@ -318,10 +317,8 @@ class KernelPRankLearner(_PRank):
 
     def _commit(self, part: Rows, steps: Floats, mistakes: int, thresholds: Floats, row_ids: Ints) -> None:
         """Puts what was decided on a part in place: steps (n, thresholds), the mistakes and the new thresholds."""
-        counts = self.counts.copy()
-        counts["n_seen"] += len(part)
-        counts["n_mistakes"] += mistakes
-        counts["next_row_id"] = max(self.next_row_id, int(row_ids.max()) + 1)
+        record = self.record.copy()
+        record.add(len(part), row_ids.max(), mistakes, int(np.count_nonzero(steps)))
         with Transaction() as change:
             if mistakes:
                 self.ledger.add(steps, self.n_seen + 1 + np.arange(len(part)), row_ids, change)
@@ -330,7 +327,7 @@ class KernelPRankLearner(_PRank):
                 if len(turned):
                     moment = np.zeros((len(turned), 1))  # only averages need it
                     self.support.add(part[turned], coef[turned], moment, row_ids[turned], change)
-            change.set(self, thresholds=thresholds, counts=counts)
+            change.set(self, thresholds=thresholds, record=record)
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""

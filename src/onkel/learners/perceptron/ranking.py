@@ -22,11 +22,11 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.counts import CHUNK_ROWS, CHUNK_VALUES
 from onkel.learners.learner import ONE, Floats, Ints
 from onkel.learners.perceptron.groups import Groups
 from onkel.learners.perceptron.kernel import Hypothesis, KernelPerceptronLearner
 from onkel.learners.perceptron.linear import LinearPerceptronLearner
+from onkel.learners.perceptron.primal import most_rows
 from onkel.models.expansion import Expansion
 from onkel.models.ranking import ItemVote
 from onkel.models.vote import vote_weights
@@ -84,15 +84,10 @@ def _violations(scores: Floats, grades: Floats) -> Floats:
     return steps
 
 
-class Tally(NamedTuple):
-    """What a ranking learner counts besides the perceptron that it is."""
-
-    mistakes: int = 0  # queries with an update
-    radius_sq: float = 0.0  # the largest ‖z‖² of an update
-
-
 class LinearRankingLearner(LinearPerceptronLearner):
     """The ranking perceptron with the linear kernel in primal form: v itself, in O(features) memory.
+
+    A mistake is a query with an update, and `radius_sq` the largest ‖z‖² of one.
 
     A part is learned on a copy of v, which is put in place when its last query is done. The rows of the groups must be
     `VectorRows`, dense or CSR.
@@ -108,15 +103,7 @@ class LinearRankingLearner(LinearPerceptronLearner):
 
     def __init__(self, n_features: int, pairs: Pairs) -> None:
         super().__init__(n_features, 1, 1.0, False)
-        self.pairs, self.tally = pairs, Tally()
-
-    @property
-    def n_mistakes(self) -> int:
-        return self.tally.mistakes
-
-    @property
-    def n_updates(self) -> int:
-        return self.tally.mistakes
+        self.pairs, self.radius_sq = pairs, 0.0
 
     @property
     def sq_norm(self) -> float:
@@ -130,7 +117,7 @@ class LinearRankingLearner(LinearPerceptronLearner):
         assert isinstance(rows, Groups)
         assert isinstance(rows.rows, VectorRows)
         V, moments, items = self.V.copy(), self.moments.copy(), _Items(rows.rows)
-        v, mistakes, radius_sq = V[0, :-1], *self.tally
+        v, mistakes, radius_sq = V[0, :-1], 0, self.radius_sq
         margins, terms = np.empty((len(rows), 1)), _Terms()
         for q in range(len(rows)):
             part = slice(int(rows.starts[q]), int(rows.starts[q + 1]))
@@ -143,21 +130,19 @@ class LinearRankingLearner(LinearPerceptronLearner):
             moments[0, :-1][where] += (self.n_seen + 1 + q) * z
             mistakes, radius_sq = mistakes + 1, max(radius_sq, float(z @ z))
             terms.add(part.start + update.items, update.steps, self.n_seen + 1 + q)
-        counts = self.counts.copy()
-        counts["n_seen"] += len(rows)
-        counts["next_row_id"] = max(self.next_row_id, int(rows.row_ids.max(initial=-1)) + 1)
+        record = self.record.copy()
+        record.add(len(rows), rows.row_ids.max(initial=-1), mistakes, mistakes)
         found, steps, rounds = terms.arrays()
         with Transaction() as change:
             self.ledger.add(steps[:, None], rounds, rows.row_ids[found], change)
-            change.set(self, V=V, moments=moments, counts=counts, tally=Tally(mistakes, radius_sq))
+            change.set(self, V=V, moments=moments, record=record, radius_sq=radius_sq)
         return margins
 
     def part_size(self, rows: Rows, most: int) -> int:
         """How many queries the next part of a chunk should have, at most `most`."""
         assert isinstance(rows, Groups)
         assert isinstance(rows.rows, VectorRows)
-        wanted = min(CHUNK_ROWS, CHUNK_VALUES // max(1, rows.rows.n_features))
-        return _queries(rows, wanted, most)
+        return _queries(rows, most_rows(rows.rows.n_features), most)
 
     # ---------------------------------------------------------------- state
 
@@ -167,14 +152,15 @@ class LinearRankingLearner(LinearPerceptronLearner):
 
     def savepoint(self) -> Any:
         """The present state, as `rollback` takes it."""
-        return super().savepoint(), self.tally
+        return super().savepoint(), self.radius_sq
 
     def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
         assert isinstance(savepoint, tuple)
-        before, tally = savepoint
+        before, radius_sq = savepoint
         with Transaction() as change:
-            change.set(self, V=before.V.copy(), moments=before.moments.copy(), counts=before.counts.copy(), tally=tally)
+            change.set(self, V=before.V.copy(), moments=before.moments.copy(), record=before.record.copy())
+            change.set(self, radius_sq=radius_sq)
             self.ledger.rollback(before.entries, change)
 
     def state(self) -> State:
@@ -184,13 +170,16 @@ class LinearRankingLearner(LinearPerceptronLearner):
 
     @classmethod
     def _untaught(cls, state: State, n_features: int, n_outputs: int) -> Self:
-        learner = cls(n_features, _pairs_of(state))
-        learner.tally = _tally_of(state)
-        return learner
+        return cls(n_features, _pairs_of(state))
+
+    def _count_updates(self, state: State) -> None:
+        _read_updates(self, state)
 
 
 class KernelRankingLearner(KernelPerceptronLearner):
     """The ranking perceptron in dual form: an update adds its items to the support, with their steps.
+
+    A mistake is a query with an update, and `radius_sq` the largest ‖z‖² of one.
 
     Parameters
     ----------
@@ -203,15 +192,7 @@ class KernelRankingLearner(KernelPerceptronLearner):
 
     def __init__(self, kernel: Kernel, pairs: Pairs) -> None:
         super().__init__(kernel, 1, 0.0)
-        self.pairs, self.tally = pairs, Tally()
-
-    @property
-    def n_mistakes(self) -> int:
-        return self.tally.mistakes
-
-    @property
-    def n_updates(self) -> int:
-        return self.tally.mistakes
+        self.pairs, self.radius_sq = pairs, 0.0
 
     @property
     def sq_norm(self) -> float:
@@ -220,7 +201,7 @@ class KernelRankingLearner(KernelPerceptronLearner):
 
     @property
     def version(self) -> int:
-        return int(self.n_seen)
+        return self.record.n_seen
 
     def scorer(self, which: Hypothesis = "last", draw: float = 0.0) -> Expansion:
         """A hypothesis as a frozen model; "voted" gives an `ItemVote`, whose scores are those of the average."""
@@ -246,7 +227,7 @@ class KernelRankingLearner(KernelPerceptronLearner):
         query and the later ones by the kernel values of its terms.
         """
         assert isinstance(rows, Groups)
-        f, (mistakes, radius_sq), sq_norm = self.scores(rows.rows)[:, 0], self.tally, self.sq_norm
+        f, mistakes, radius_sq, sq_norm = self.scores(rows.rows)[:, 0], 0, self.radius_sq, self.sq_norm
         margins, terms = np.empty((len(rows), 1)), _Terms()
         for q in range(len(rows)):
             part = slice(int(rows.starts[q]), int(rows.starts[q + 1]))
@@ -261,14 +242,14 @@ class KernelRankingLearner(KernelPerceptronLearner):
             mistakes, radius_sq = mistakes + 1, max(radius_sq, length)
             terms.add(part.start + update.items, update.steps, self.n_seen + 1 + q)
         found, steps, rounds = terms.arrays()
-        n_seen, next_id = self.n_seen + len(rows), max(self.next_row_id, int(rows.row_ids.max(initial=-1)) + 1)
+        record = self.record.copy()
+        record.add(len(rows), rows.row_ids.max(initial=-1), mistakes, mistakes)
         with Transaction() as change:
             if len(found):
                 column, ids = steps[:, None], rows.row_ids[found]
                 self.ledger.add(column, rounds, ids, change)
                 self.support.add(rows.rows[found], column, column * rounds[:, None], ids, change)
-            change.set(self, n_seen=n_seen, next_row_id=next_id, sq_norms=np.array([max(0.0, sq_norm)]))
-            change.set(self, tally=Tally(mistakes, radius_sq))
+            change.set(self, record=record, sq_norms=np.array([max(0.0, sq_norm)]), radius_sq=radius_sq)
         return margins
 
     def _values(self, rows: Rows, first: int, terms: NDArray[np.intp]) -> Floats:
@@ -292,13 +273,13 @@ class KernelRankingLearner(KernelPerceptronLearner):
         """An independent copy."""
         twin = type(self)(self.kernel, self.pairs)
         twin.ledger, twin.support, twin.sq_norms = self.ledger.copy(), self.support.copy(), self.sq_norms.copy()
-        twin.n_seen, twin.next_row_id, twin.tally = self.n_seen, self.next_row_id, self.tally
+        twin.record, twin.radius_sq = self.record.copy(), self.radius_sq
         return twin
 
     def savepoint(self) -> Any:
         """The present state, as `rollback` takes it."""
         found = super().savepoint()
-        return found._replace(counts={**found.counts, "tally": self.tally})
+        return found._replace(attributes={**found.attributes, "radius_sq": self.radius_sq})
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
@@ -307,9 +288,10 @@ class KernelRankingLearner(KernelPerceptronLearner):
 
     @classmethod
     def _untaught(cls, state: State, n_outputs: int) -> Self:
-        learner = cls(state.kernel(), _pairs_of(state))
-        learner.tally = _tally_of(state)
-        return learner
+        return cls(state.kernel(), _pairs_of(state))
+
+    def _count_updates(self, state: State) -> None:
+        _read_updates(self, state)
 
 
 RankingLearner = LinearRankingLearner | KernelRankingLearner
@@ -376,12 +358,14 @@ def _queries(groups: Groups, n_items: int, most: int) -> int:
 
 
 def _settings(learner: RankingLearner) -> dict[str, Any]:
-    return {"pairs": learner.pairs, "mistakes": learner.tally.mistakes, "radius_sq": learner.tally.radius_sq}
+    return {"pairs": learner.pairs, "mistakes": learner.n_mistakes, "radius_sq": learner.radius_sq}
 
 
 def _pairs_of(state: State) -> Pairs:
     return state.choice("pairs", PAIRS)  # type: ignore[return-value]
 
 
-def _tally_of(state: State) -> Tally:
-    return Tally(state.count("mistakes"), state.setting("radius_sq", float, at_least=0))
+def _read_updates(learner: RankingLearner, state: State) -> None:
+    """Takes from a state what the ledger does not tell: it has an entry for each term of an update."""
+    learner.record.n_mistakes = learner.record.n_updates = state.count("mistakes")
+    learner.radius_sq = state.setting("radius_sq", float, at_least=0)

@@ -104,9 +104,8 @@ class Savepoint(NamedTuple):
 class ProjectingLearner(LearnerBase):
     """The learner of the Projectron and, if `aggressive`, of Projectron++.
 
-    `record` holds the numbers that examples change: n_seen, n_mistakes, n_updates, next_row_id, the number of support
-    vectors, and the error bounds of the screening. L (room, room) and beta (outputs, room) have room for more support
-    vectors; the array beta never changes, it is replaced.
+    `record` holds the counts, the number of support vectors, and the error bounds of the screening. L (room, room) and
+    beta (outputs, room) have room for more support vectors; the array beta never changes, it is replaced.
 
     Parameters
     ----------
@@ -134,7 +133,7 @@ class ProjectingLearner(LearnerBase):
         # None, or Σ s k = 0 and β~ = β, while no steps are deferred.
         self.deferred: Floats | None = None
         self.projects = False  # whether the last chunk or example with an update added no support vector
-        self.record = _native.ProjectronRecord()
+        self.record: _native.ProjectronRecord = _native.ProjectronRecord()
         self.ledger = Window(window)
         self._alpha: Alpha | None = None
         self._one: Part | None = None  # the arrays of `learn_one`
@@ -145,22 +144,6 @@ class ProjectingLearner(LearnerBase):
     @property
     def n_outputs(self) -> int:
         return len(self.beta)
-
-    @property
-    def n_seen(self) -> int:
-        return self.record.n_seen
-
-    @property
-    def n_mistakes(self) -> int:
-        return self.record.n_mistakes
-
-    @property
-    def n_updates(self) -> int:
-        return self.record.n_updates
-
-    @property
-    def next_row_id(self) -> int:
-        return self.record.next_row_id
 
     @property
     def _settings(self) -> tuple[float, int, bool, bool]:
@@ -260,10 +243,6 @@ class ProjectingLearner(LearnerBase):
 
     def end_epoch(self) -> None:
         """Does nothing: a support vector that is visited again lies in the span and is projected, never added twice."""
-
-    def skip_to(self, row_id: int) -> None:
-        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
-        self.record.next_row_id = max(self.record.next_row_id, row_id)
 
     def copy(self) -> Self:
         """An independent copy."""

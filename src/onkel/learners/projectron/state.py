@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.vectors import GrowingRows
+from onkel.learners.counts import COUNTS, count_settings, read_counts
 from onkel.learners.ledger import Window
 from onkel.learners.storage.support import grown
 from onkel.states.state import LARGEST_COUNT, State
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_state", "write_state"]
 
-COUNTERS = ("n_seen", "n_mistakes", "n_updates", "next_row_id", "size")  # of the record
+SIZES = (*COUNTS, "size")  # of the record
 ERRORS = ("beta_error", "alpha_error")  # of the record
 
 L_ = TypeVar("L_", bound="ProjectingLearner")
@@ -42,10 +43,9 @@ def write_state(learner: ProjectingLearner) -> State:
         "budget": learner.budget,
         "aggressive": learner.aggressive,
         "projects": learner.projects,
-        "window": learner.ledger.size,
-        "ledger_total": len(learner.ledger),
+        **learner.ledger.settings(),
         "growing": isinstance(rows, GrowingRows),
-        **{name: getattr(record, name) for name in (*COUNTERS, *ERRORS)},
+        **count_settings(record, (*SIZES, *ERRORS)),
     }
     arrays = {
         "beta": learner.beta[:, :m].copy(),
@@ -75,8 +75,7 @@ def read_state(cls: type[L_], state: State) -> L_:
         aggressive=state.setting("aggressive", bool),
     )
     learner.projects = state.setting("projects", bool)
-    for name in COUNTERS:
-        setattr(learner.record, name, state.count(name))
+    read_counts(state, learner.record, SIZES)
     for name in ERRORS:
         setattr(learner.record, name, state.setting(name, float, at_least=0))
     learner.ledger = Window.of_state(state, "ledger/", len(beta), learner.n_seen)

@@ -39,12 +39,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core.transaction import Transaction, assign
+from onkel._core import _native
+from onkel._core.transaction import Transaction
 from onkel.errors import ValuesError
 from onkel.kernels import Kernel
 from onkel.kernels.centers import Centers
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill
+from onkel.learners.counts import count_settings, read_counts
 from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.recursive_ridge.least_squares import Covariance, Triangle, prior
@@ -56,6 +58,7 @@ from onkel.states.state import Setting, State
 __all__ = ["FLOOR", "RecursiveRidgeLearner", "variances"]
 
 CHUNK = 64  # rows whose kernel values are computed at once
+KEPT_COUNTS = ("n_seen", "next_row_id")  # in a state; the ledger tells the updates, and numbers are no mistakes
 ROUNDING = 100 * np.finfo(np.float64).eps  # u, a bound on the relative error of kernel values, with a margin
 WORK = 1 << 24  # entries of covariances that a part visits: about 0.1 s
 # `onkel.kernels.centers` compares this with the tolerances of the other factors.
@@ -125,6 +128,7 @@ class Estimate:
 
 class _Savepoint(NamedTuple):
     attributes: dict[str, Any]
+    record: _native.Counts
     dictionary: Support
     size: SupportSize
     entries: dict[str, Any]  # of the ledger
@@ -171,7 +175,7 @@ class RecursiveRidgeLearner(LearnerBase):
         nothing = Triangle(np.empty(0), 0), np.empty(0), np.empty((0, n_outputs)), prior(self.forgetting)
         self.estimate = Estimate(*nothing)
         self.ledger = Window(window)
-        self.n_seen = self.next_row_id = 0
+        self.record = _native.Counts()
         self._coef: Floats | None = np.empty((0, n_outputs))  # None: to be computed when it is asked for
 
     # ---------------------------------------------------------------- what was learned
@@ -179,15 +183,6 @@ class RecursiveRidgeLearner(LearnerBase):
     @property
     def n_outputs(self) -> int:
         return int(self.estimate.w.shape[1])
-
-    @property
-    def n_mistakes(self) -> int:
-        """0: numbers cannot be mistaken for each other."""
-        return 0
-
-    @property
-    def n_updates(self) -> int:
-        return len(self.ledger)
 
     @property
     def coef(self) -> Floats:
@@ -217,6 +212,7 @@ class RecursiveRidgeLearner(LearnerBase):
         self.estimate = self.estimate.copy()
         self.estimate.w = self.estimate.w @ output_map
         self.ledger, self._coef = self.ledger.remapped(output_map), None
+        self.record.n_updates = len(self.ledger)
 
     def add_features(self, n_features: int, *, sparse: bool = False) -> None:
         """Increases the number of features to `n_features`; everything learned so far is 0 in the new ones."""
@@ -233,7 +229,7 @@ class RecursiveRidgeLearner(LearnerBase):
         """An independent copy."""
         twin = type(self)(self.kernel, self.n_outputs, **self._parameters())
         twin.dictionary, twin.estimate, twin.ledger = self.dictionary.copy(), self.estimate.copy(), self.ledger.copy()
-        twin.n_seen, twin.next_row_id, twin._coef = self.n_seen, self.next_row_id, None
+        twin.record, twin._coef = self.record.copy(), None
         return twin
 
     def _parameters(self) -> dict[str, Any]:
@@ -242,9 +238,10 @@ class RecursiveRidgeLearner(LearnerBase):
 
     def savepoint(self) -> object:
         """The present state, as `rollback` takes it: sizes, not copies, because rows are only ever added."""
-        names = ("estimate", "n_seen", "next_row_id", "_coef")
-        attributes = {name: getattr(self, name) for name in names}
-        return _Savepoint(attributes, self.dictionary, self.dictionary.savepoint(), self.ledger.savepoint())
+        attributes = {"estimate": self.estimate, "_coef": self._coef}
+        return _Savepoint(
+            attributes, self.record.copy(), self.dictionary, self.dictionary.savepoint(), self.ledger.savepoint()
+        )
 
     def rollback(self, savepoint: object) -> None:
         """Undoes all changes since the savepoint was made."""
@@ -252,7 +249,7 @@ class RecursiveRidgeLearner(LearnerBase):
         with Transaction() as change:
             savepoint.dictionary.rollback(savepoint.size, change)
             self.ledger.rollback(savepoint.entries, change)
-            change.set(self, dictionary=savepoint.dictionary, **savepoint.attributes)
+            change.set(self, dictionary=savepoint.dictionary, record=savepoint.record.copy(), **savepoint.attributes)
 
     # ---------------------------------------------------------------- learning
 
@@ -304,15 +301,14 @@ class RecursiveRidgeLearner(LearnerBase):
 
     def _commit(self, x: Rows, estimate: Estimate, added: Ints, steps: Floats, row_ids: Ints) -> None:
         """Puts what was learned from a part in place."""
-        rounds = self.n_seen + 1 + np.arange(len(x))
-        next_row_id = max(self.next_row_id, int(row_ids.max()) + 1)
+        rounds, record = self.n_seen + 1 + np.arange(len(x)), self.record.copy()
+        record.add(len(x), row_ids.max(), updates=int(np.count_nonzero(steps)))
         with Transaction() as change:
             if len(added):
                 nothing = np.empty((len(added), 0))  # the coefficients are kept here
                 self.dictionary.add(x[added], nothing, nothing, row_ids[added], change)
             self.ledger.add(steps, rounds, row_ids, change)
-            n_seen = self.n_seen + len(x)
-            change.set(self, estimate=estimate, n_seen=n_seen, next_row_id=next_row_id, _coef=None)
+            change.set(self, estimate=estimate, record=record, _coef=None)
 
     def part_size(self, rows: Rows, most: int) -> int:
         """How many examples the next part of a chunk should have: fewer if the dictionary is large."""
@@ -322,16 +318,12 @@ class RecursiveRidgeLearner(LearnerBase):
         """Learns from one example of weight 1, target (1, outputs)."""
         self.learn(row, target, ONE, np.array([self.next_row_id]))
 
-    def skip_to(self, row_id: int) -> None:
-        """Rows up to this id were given but left out: `next_row_id` is at least `row_id`."""
-        assign(self, next_row_id=max(self.next_row_id, row_id))
-
     # ---------------------------------------------------------------- state
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
         settings: dict[str, Setting] = {"kernel": self.kernel, **self._parameters()}
-        settings |= {"n_seen": self.n_seen, "next_row_id": self.next_row_id, "ledger_total": len(self.ledger)}
+        settings |= count_settings(self.record, KEPT_COUNTS) | self.ledger.settings()
         known = self.estimate.copy()
         arrays = {"factor": known.factor.entries, "lengths": known.lengths, "w": known.w}
         arrays["covariance"] = known.covariance.values
@@ -359,8 +351,9 @@ class RecursiveRidgeLearner(LearnerBase):
         learner = cls(kernel, w.shape[1], **parameters)
         covariance = prior(learner.forgetting, np.array(state.array("covariance", np.float64, (m, m))))
         learner.estimate, learner.dictionary = Estimate(factor, np.array(lengths), w, covariance), dictionary
-        learner.n_seen, learner.next_row_id = state.count("n_seen"), state.count("next_row_id")
+        read_counts(state, learner.record, KEPT_COUNTS)
         learner.ledger = Window.of_state(state, "ledger/", w.shape[1], learner.n_seen)
+        learner.record.n_updates = len(learner.ledger)
         learner._coef = None
         return learner
 

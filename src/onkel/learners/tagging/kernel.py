@@ -12,10 +12,12 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import _native
 from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS
 from onkel.learners.storage.support import Support
+from onkel.learners.tagging.learner import TagLearnerBase
 from onkel.learners.tagging.log import log_of_state, rounds_of
 from onkel.models.expansion import Expansion
 from onkel.models.tagging.kernel_tokens import KernelRun, KernelTokens, TokenVectors, check_support
@@ -29,10 +31,9 @@ __all__ = ["KernelTagLearner"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-COUNTS = ("n_seen", "n_updates", "norm_sq", "radius_sq")
 
 
-class KernelTagLearner:
+class KernelTagLearner(TagLearnerBase):
     """The dual structured perceptron.
 
     Parameters
@@ -51,8 +52,7 @@ class KernelTagLearner:
         self.kernel, self.n_labels, self.order, self.margin = kernel, n_labels, order, float(margin)
         self.support = Support(n_labels)
         self.log: list[Updates] | None = [] if log else None  # a new list at every update
-        self.n_seen = self.n_updates = 0
-        self.norm_sq = self.radius_sq = 0.0
+        self.record = _native.TagCounts()
         L = n_labels
         self.first, self.first_moment = np.zeros((2, L + 1, L))
         self.second: Floats | None = np.zeros((L + 1, L + 1, L)) if order == 2 else None
@@ -76,8 +76,9 @@ class KernelTagLearner:
         z, _ = best(lattice, threads=1)
         lattice.E[gold] += self.margin
         with Transaction() as change:
-            change.set(self, n_seen=self.n_seen + 1)
-            if not np.array_equal(y, z):
+            if np.array_equal(y, z):
+                change.set(self, record=self._counted())
+            else:
                 before = float((lattice.score(y) - lattice.score(z))[0])
                 self._update(sentence, y, z, before, row_id, change)
 
@@ -105,8 +106,7 @@ class KernelTagLearner:
         if self.second is not None and self.second_moment is not None:
             sq_norm += float((second**2).sum())
             change.set(self, second=self.second + second, second_moment=self.second_moment + round * second)
-        norm_sq, radius_sq = self.norm_sq + 2 * before + sq_norm, max(self.radius_sq, sq_norm)
-        change.set(self, n_updates=self.n_updates + 1, norm_sq=norm_sq, radius_sq=radius_sq)
+        change.set(self, record=self._counted(before, sq_norm))
         if self.log is not None:
             update = Updates(no_features(sentence.starts), y.copy(), z, np.array([round]))
             change.set(self, log=[*self.log, update])
@@ -164,8 +164,7 @@ class KernelTagLearner:
         if twin.second is not None and twin.second_moment is not None:
             cells = np.ix_(place, place, np.arange(L))
             twin.second[cells], twin.second_moment[cells] = self.second, self.second_moment
-        for name in (*COUNTS, "log"):
-            setattr(twin, name, getattr(self, name))
+        twin.record, twin.log = self.record.copy(), self.log
         return twin
 
     def copy(self) -> KernelTagLearner:
@@ -181,8 +180,7 @@ class KernelTagLearner:
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
         settings: dict[str, Setting] = {name: getattr(self, name) for name in ("kernel", "n_labels", "order", "margin")}
-        settings |= {name: getattr(self, name) for name in COUNTS}
-        settings |= {"log": self.log is not None}
+        settings |= self._count_settings() | {"log": self.log is not None}
         arrays: dict[str, NDArray] = {**self._tables(), **updates_arrays(joined(self.log or []), "log/")}
         return State(self.KIND, self.VERSION, settings, arrays).with_part("support", self.support.state())
 
@@ -200,10 +198,7 @@ class KernelTagLearner:
         for name, table in tables.items():
             setattr(learner, name, table.copy())
         learner.support = Support.from_state(state.part("support"), learner.kernel, L)
-        learner.n_seen, learner.n_updates = state.count("n_seen"), state.count("n_updates")
-        learner.norm_sq, learner.radius_sq = (
-            state.setting(name, float, at_least=-np.inf) for name in ("norm_sq", "radius_sq")
-        )
+        learner._read_counts(state)
         if log:
             learner.log = log_of_state(state, 0, None, L)
             check_support(joined(learner.log), learner.support.coef, state)

@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import _native
 from onkel._core.transaction import Transaction
 from onkel.errors import InputError
+from onkel.learners.tagging.learner import TagLearnerBase
 from onkel.learners.tagging.log import rounds_of
 from onkel.models.tagging.markov_tokens import (
     NO_STATE,
@@ -36,7 +38,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class MarkovLearner:
+class MarkovLearner(TagLearnerBase):
     """The structured perceptron on a function φ(sequence, position, previous tag or None, tag).
 
     Parameters
@@ -51,8 +53,7 @@ class MarkovLearner:
         self.function, self.labels, self.margin = function, labels, float(margin)
         self.index = StringFeatures()
         self.w, self.moment = np.zeros(0), np.zeros(0)
-        self.n_seen = self.n_updates = 0
-        self.norm_sq = self.radius_sq = 0.0
+        self.record = _native.TagCounts()
         self.log: list[Steps] | None = [] if log else None  # a new list at every update
 
     @property
@@ -81,13 +82,13 @@ class MarkovLearner:
         lattice.E[gold] -= self.margin
         z, _ = best(lattice, threads=1)
         with Transaction() as change:
-            change.set(self, n_seen=self.n_seen + 1)
-            if not np.array_equal(y, z):
+            if np.array_equal(y, z):
+                change.set(self, record=self._counted())
+            else:
                 step = self._counts(f, y) - self._counts(f, z)
                 sq_norm, round = float(step @ step), self.n_seen + 1
-                norm_sq = self.norm_sq + 2 * float(self.w @ step) + sq_norm
-                change.set(self, w=self.w + step, moment=self.moment + round * step, n_updates=self.n_updates + 1)
-                change.set(self, norm_sq=norm_sq, radius_sq=max(self.radius_sq, sq_norm))
+                change.set(self, w=self.w + step, moment=self.moment + round * step)
+                change.set(self, record=self._counted(float(self.w @ step), sq_norm))
                 if self.log is not None:
                     ids = np.flatnonzero(step)
                     sparse = Steps(np.array([0, len(ids)]), ids.astype(np.int32), step[ids], np.array([round]))

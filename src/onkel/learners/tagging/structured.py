@@ -18,9 +18,11 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import _native
 from onkel._core.transaction import assign
+from onkel.learners.tagging.learner import TagLearnerBase
 from onkel.learners.tagging.log import TagLog, log_of_state, rounds_of
-from onkel.models.tagging.tables import COUNTS, TagTables, new_counts
+from onkel.models.tagging.tables import TagTables
 from onkel.models.tagging.token_scorer import LinearTokens, Transitions, sparse_weights
 from onkel.models.tagging.updates import joined, places, renumbered, updates_arrays
 from onkel.models.tagging.viterbi import Lattice
@@ -37,7 +39,7 @@ BLOCK = 4096  # rows of weights that are averaged at a time
 PART_STEPS = 60_000_000  # additions of one native call, which then takes a fraction of a second
 
 
-class StructuredLearner:
+class StructuredLearner(TagLearnerBase):
     """The structured perceptron on features of tokens that have ids.
 
     Parameters
@@ -53,6 +55,7 @@ class StructuredLearner:
 
     KIND: ClassVar[str] = "learner/structured"
     VERSION: ClassVar[int] = 1
+    COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "n_updates", "n_rows", "norm_sq", "radius_sq")
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("order", "margin", "exact", "observed", "log")
 
     def __init__(
@@ -62,7 +65,7 @@ class StructuredLearner:
         self.n_features = self.n_bigrams = 0
         dtype = np.dtype(np.float32 if exact else np.float64)
         self.tables = TagTables.zeros(n_labels, 0, 0 if observed else None, order, dtype)
-        self.counts = new_counts()
+        self.record = _native.TagCounts()
         self.log = TagLog() if log else None
 
     @property
@@ -76,29 +79,9 @@ class StructuredLearner:
         return self.tables.features.w.dtype
 
     @property
-    def n_seen(self) -> int:
-        """Sentences learned from so far; one that is visited in three epochs counts three times."""
-        return int(self.counts["n_seen"][0])
-
-    @property
-    def n_updates(self) -> int:
-        """Sentences that changed the weights. Without a margin these are the sentences that were labelled wrongly."""
-        return int(self.counts["n_updates"][0])
-
-    @property
     def n_rows(self) -> int:
         """Rows of the table of features that are in use, with row 0."""
-        return int(self.counts["n_rows"][0])
-
-    @property
-    def radius_sq(self) -> float:
-        """The largest ‖Φ(x, y) − Φ(x, z)‖² of an update."""
-        return float(self.counts["radius_sq"][0])
-
-    @property
-    def norm_sq(self) -> float:
-        """‖v‖² of the present guess."""
-        return float(self.counts["norm_sq"][0])
+        return self.record.n_rows
 
     # ---------------------------------------------------------------- changes
 
@@ -118,7 +101,7 @@ class StructuredLearner:
         """A learner of the same kind that has learned nothing, with the same counts."""
         exact, observed = self.dtype == np.float32, self.tables.observed is not None
         twin = StructuredLearner(n_labels, order=self.order, margin=self.margin, exact=exact, observed=observed)
-        twin.counts = self.counts.copy()
+        twin.record = self.record.copy()
         return twin
 
     def with_labels(self, n_labels: int) -> StructuredLearner:
@@ -161,7 +144,7 @@ class StructuredLearner:
         for name, table in self.tables.named().items():
             setattr(twin.tables, name, table.rows(rows.get(name, slice(None))))
         twin.tables.rows = np.arange(1, len(used) + 1, dtype=np.int32)
-        twin.counts["n_rows"] = len(used) + 1
+        twin.record.n_rows = len(used) + 1
         if self.log is not None:
             new = places(used, self.n_features), places(pairs, self.n_bigrams)
             parts = [part._replace(features=renumbered(part.features, *new)) for part in self.log.parts()]
@@ -186,7 +169,7 @@ class StructuredLearner:
         z, updated = np.empty(len(y), dtype=np.int32), np.zeros(len(order), dtype=np.uint8)
         if self.log is not None:
             self.log.begin(sentences, y, z, order, updated, self.n_seen)
-        self.tables.learn(sentences, y, order, margin=self.margin, counts=self.counts, z=z, updated=updated)
+        self.tables.learn(sentences, y, order, margin=self.margin, counts=self.record, z=z, updated=updated)
 
     # ---------------------------------------------------------------- what was learned
 
@@ -232,7 +215,7 @@ class StructuredLearner:
         """Everything the learner knows, as named values and arrays; rows have L values, without padding."""
         settings: dict[str, Setting] = {"n_labels": self.n_labels, "order": self.order, "margin": self.margin}
         settings |= {"exact": self.dtype == np.float32, "observed": self.tables.observed is not None}
-        settings |= {name: self.counts[name][0].item() for name in COUNTS.names or ()}
+        settings |= self._count_settings()
         settings |= {"log": self.log is not None}
         arrays: dict[str, NDArray] = {}
         arrays["rows"] = self.tables.rows[: self.n_features].copy()
@@ -268,10 +251,8 @@ class StructuredLearner:
             for part, place in (("w", table.w), ("moment", table.moment)):
                 shape = (size, *place.shape[1:-1], L)
                 place[:size, ..., :L] = state.array(f"{name}/{part}", place.dtype, shape)
-        for name in COUNTS.names or ():
-            number = state.setting(name, float, at_least=-np.inf) if name.endswith("_sq") else state.count(name)
-            learner.counts[name] = number
-        learner.counts["n_rows"] = len(features)
+        learner._read_counts(state)
+        learner.record.n_rows = len(features)
         if learner.log is not None:
             learner.log = TagLog(log_of_state(state, learner.n_features, pairs if observed else None, L))
         return learner

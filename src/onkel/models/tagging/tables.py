@@ -17,26 +17,9 @@ from onkel._core import _native
 from onkel.models.tagging.viterbi import Lattice, width
 from onkel.text.token_features import TokenFeatures
 
-__all__ = ["COUNTS", "Table", "TagTables", "new_counts"]
+__all__ = ["Table", "TagTables"]
 
 Floats = NDArray[np.float64]
-# What the core counts: struct TagCounts in cpp/sequence/types.h.
-COUNTS = np.dtype(
-    [
-        ("n_seen", np.int64),
-        ("n_updates", np.int64),
-        ("n_rows", np.int64),
-        ("norm_sq", np.float64),
-        ("radius_sq", np.float64),
-    ]
-)
-
-
-def new_counts() -> NDArray[np.void]:
-    """Counts before any learning: row 0 is in use."""
-    counts = np.zeros(1, dtype=COUNTS)
-    counts["n_rows"] = 1
-    return counts
 
 
 @dataclasses.dataclass
@@ -121,7 +104,7 @@ class TagTables:
         order: NDArray[np.int64],
         *,
         margin: float,
-        counts: NDArray[np.void],
+        counts: _native.TagCounts,
         z: NDArray[np.int32],
         updated: NDArray[np.uint8],
         replay: bool = False,
@@ -133,7 +116,7 @@ class TagTables:
         f, y : the features and the labels of all tokens.
         order : the sentences, in the order in which they are learned from.
         margin : by which the score of the right label is lowered at every token.
-        counts : one record of dtype `COUNTS`, which is updated.
+        counts : what the learner counts, which is updated.
         z : (tokens,), to which the labellings are written; or which holds them, if `replay`.
         updated : as long as `order`, to which is written whether a sentence changed the weights.
         replay : False (default): Viterbi finds the labellings. True: they are given, and only the updates are made.
@@ -160,7 +143,7 @@ class TagTables:
             None if second is None else second.moment,
             None if observed is None else observed.w,
             None if observed is None else observed.moment,
-            counts.view(np.uint8),
+            counts,
             z,
             updated,
         )

@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from onkel._core import _native
 from onkel.errors import InputError
-from onkel.models.tagging.tables import TagTables, new_counts
+from onkel.models.tagging.tables import TagTables
 from onkel.models.tagging.updates import Updates, updates_arrays, updates_of_arrays
 from onkel.models.tagging.viterbi import Lattice
 from onkel.states.frozen import Frozen
@@ -178,7 +179,7 @@ class LinearRun(Frozen):
 
 def replayed(updates: Updates | None, guesses: Ints, tables: TagTables) -> Iterator[int]:
     """Makes updates again, in tables of zeros: yields each guess when the tables hold its weights."""
-    counts, made = new_counts(), 0
+    counts, made = _native.TagCounts(), 0
     for guess in guesses.tolist():
         if guess > made:
             assert updates is not None
