@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import inspect
+import pickle
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,6 +21,8 @@ from onkel.errors import InputError
 from onkel.kernels import RBF, prepare
 from onkel.learners import learner as contract
 from onkel.learners.learner import Learner
+from onkel.learners.perceptron.groups import Groups
+from onkel.learners.perceptron.ranking import KernelRankingLearner, LinearRankingLearner
 from onkel.learners.tagging.learner import TagLearner
 from onkel.models.tagging.token_scorer import TokenScorer
 
@@ -60,6 +64,61 @@ def test_rounds_count_every_example_of_every_epoch(name):
     assert estimator.n_iter_ == 3
     assert estimator.n_rounds_ == 2100
     assert estimator.mistakes_["round"].max() <= 2100
+
+
+def learn(learner, seed, n=12):
+    """Lets a learner learn from rows, or from queries of three rows each, that it has not seen."""
+    rng = np.random.default_rng(seed)
+    rows, y = prepare(RBF(), rng.random((n, 3))), rng.choice([-1.0, 1.0], (n, 1))
+    row_ids = learner.next_row_id + np.arange(n)
+    if isinstance(learner, LinearRankingLearner | KernelRankingLearner):
+        rows, y = Groups(rows, np.arange(0, n + 1, 3), y[:, 0], row_ids), y[::3]
+        learner.learn(rows, y, np.ones(len(y)), row_ids[::3])
+        return
+    learner.learn(rows[: n // 2], y[: n // 2], np.ones(n // 2), row_ids[: n // 2])
+    for i in range(n // 2, n):
+        learner.learn_one(rows[i : i + 1], y[i : i + 1])
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_rollback_undoes_what_was_learned_however_often_and_nothing_before(name):
+    """What is forgotten in `CHANGES` stays as it is."""
+    learner = learner_named(name)
+    scored, before, version = prepare(RBF(), np.random.default_rng(5).random((9, 3))), learner.state(), learner.version
+    scores, savepoint = learner.scores(scored), learner.savepoint()
+    for seed in (1, 2):
+        learn(learner, seed)
+        assert learner.state() != before
+        assert learner.version != version
+        learner.rollback(savepoint)
+        assert learner.state() == before
+        np.testing.assert_array_equal(learner.scores(scored), scores)
+    learn(learner, 3)
+    again = type(learner).from_state(before)
+    learn(again, 3)
+    assert again.state() == learner.state()
+
+
+COPIES = {
+    "copy": lambda learner: learner.copy(),
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda learner: pickle.loads(pickle.dumps(learner)),
+}
+
+
+@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_a_copy_and_the_learner_do_not_touch_each_other(name, copied):
+    learner = learner_named(name)
+    before, twin = learner.state(), copied(learner)
+    other = type(learner).from_state(before)
+    assert twin.state() == before
+    learn(twin, 1)
+    assert learner.state() == before
+    known = twin.state()
+    learn(learner, 2)
+    learn(other, 1)
+    assert twin.state() == known == other.state()
 
 
 def names_its_arguments_as(promise, kept, method):

@@ -18,6 +18,7 @@ and so that an interruption or another thread need not wait long. The result doe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -25,10 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
+from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import Rows
 from onkel.kernels.tiles import fill_below
 from onkel.learners.ledger import Ledger
+from onkel.learners.storage.savepoint import LearnerSavepoint, copy_of
 from onkel.models.scorer import Scorer
 from onkel.states.state import State
 
@@ -156,13 +159,17 @@ class Learner(Protocol):
         """The learner of a state; it learns on exactly as the one that gave it."""
 
 
-class LearnerBase:
-    """What all learners answer alike.
+class LearnerBase(ABC):
+    """What all learners answer alike, and how they are copied, undone and pickled.
 
     `record` holds what the learner counts (cpp/learn/counts.h) and, in a derived class, the other numbers that its
     examples change. The core changes it in place, within a call that holds the GIL; a pass that takes longer works on a
     copy, which takes its place in the transaction.
     """
+
+    CHANGES: ClassVar[tuple[str, ...]]  # the attributes that learning changes
+    APPENDED: ClassVar[tuple[str, ...]] = ()  # those of its arrays that it only adds to, behind the part in use
+    CACHES: ClassVar[tuple[str, ...]] = ()  # the attributes that can be computed again, and are None until then
 
     record: _native.Counts
     stops_when_separated: Any = True
@@ -203,6 +210,52 @@ class LearnerBase:
 
     def check_rows(self, rows: Rows, who: str) -> None:
         """Refuses no rows."""
+
+    # ---------------------------------------------------------------- copies, savepoints, pickles
+
+    @abstractmethod
+    def state(self) -> State:
+        """Everything the learner knows, as named values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner of a state; it learns on exactly as the one that gave it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickles hold the state, without spare room and caches."""
+        return type(self).from_state, (self.state(),)
+
+    def _changes(self) -> dict[str, Any]:
+        """The attributes that learning changes."""
+        return {name: getattr(self, name) for name in self.CHANGES}
+
+    def _without_caches(self) -> dict[str, Any]:
+        """What the attributes with caches are when there are none."""
+        return dict.fromkeys(self.CACHES)
+
+    def copy(self) -> Self:
+        """An independent copy, without caches."""
+        twin = type(self).__new__(type(self))
+        changes = self._changes() | {name: getattr(self, name) for name in self.APPENDED}
+        copies = {name: copy_of(value) for name, value in changes.items()}
+        vars(twin).update(vars(self) | copies | self._without_caches())
+        return twin
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.copy()
+
+    def savepoint(self) -> LearnerSavepoint:
+        """The present state, as `rollback` takes it; cheaper than a copy where it can be."""
+        found = LearnerSavepoint.of(self._changes())
+        found.values.update({name: getattr(self, name) for name in self.APPENDED})
+        return found
+
+    def rollback(self, savepoint: object) -> None:
+        """Undoes all changes since the savepoint was made."""
+        assert isinstance(savepoint, LearnerSavepoint)
+        with Transaction() as change:
+            change.set(self, **savepoint.restored(change) | self._without_caches())
 
 
 def fill_chunk(kernel: Kernel, x: Rows, out: NDArray) -> None:

@@ -6,7 +6,7 @@ from 0, so the hypothesis that it used in any round is the sum of a prefix of it
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,13 +97,9 @@ class Ledger:
         self._room[count : count + len(new)] = new
         change.set(self, _count=np.array([count + len(new)]))
 
-    def savepoint(self) -> dict[str, Any]:
-        """The present entries, as `rollback` takes them: nothing is copied, because entries are only ever added."""
-        return {"_room": self._room, "_count": self._count.item()}
-
-    def rollback(self, savepoint: dict[str, Any], change: Transaction) -> None:
-        """Drops all entries since the savepoint was made."""
-        change.set(self, **savepoint | {"_count": np.array([savepoint["_count"]])})
+    def savepoint(self) -> LedgerSavepoint:
+        """The present entries; nothing is copied, because entries are only ever added."""
+        return LedgerSavepoint(self, self._count.item(), {"_room": self._room})
 
     def end_of_longest(self, output: int, rounds: int) -> int:
         """The round that ended the hypothesis which was used longest, the first of several; rounds + 1 if none did.
@@ -150,6 +146,19 @@ class Ledger:
         return twin
 
 
+class LedgerSavepoint(NamedTuple):
+    """A ledger at one moment, since when entries were only added; how many of its room were in use."""
+
+    ledger: Ledger
+    n_entries: int
+    attributes: dict[str, Any]
+
+    def restored(self, change: Transaction) -> Ledger:
+        """The ledger without the entries since then, when the transaction is committed."""
+        change.set(self.ledger, _count=np.array([self.n_entries]), **self.attributes)
+        return self.ledger
+
+
 class Window(Ledger):
     """The last `size` updates of a stream, in bounded memory; `len` counts all updates there ever were.
 
@@ -181,8 +190,8 @@ class Window(Ledger):
                 dropped = self._dropped + count - len(kept)
                 change.set(self, _room=room, _count=np.array([len(kept)]), _dropped=dropped)
 
-    def savepoint(self) -> dict[str, Any]:
-        return super().savepoint() | {"_dropped": self._dropped}
+    def savepoint(self) -> LedgerSavepoint:
+        return LedgerSavepoint(self, self._count.item(), {"_room": self._room, "_dropped": self._dropped})
 
     def remapped(self, output_map: NDArray[np.float64]) -> Self:
         twin = super().remapped(output_map)

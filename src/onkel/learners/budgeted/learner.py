@@ -21,21 +21,33 @@ part.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
 from onkel._core.transaction import Transaction
+from onkel.checks import FLOATS
 from onkel.errors import ValuesError
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, GramRows, Rows
+from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import GrowingRows, VectorRows
-from onkel.learners import policies, rules
-from onkel.learners.budgeted import state as budgeted_state
+from onkel.learners import rules
+from onkel.learners.budgeted.core import One, native_settings, with_room
 from onkel.learners.budgeted.python_pass import SMALL_SCALE, python_pass
+from onkel.learners.budgeted.state import (
+    are_named,
+    built_settings,
+    check_named,
+    named_norma,
+    named_policy,
+    named_rule,
+    read_record,
+    record_setting,
+)
 from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.policies import Memory, Policy, RecordField
@@ -43,20 +55,14 @@ from onkel.learners.rules import Regularised, Rule
 from onkel.learners.storage.slots import Slots, features_in_use
 from onkel.learners.storage.support import Support
 from onkel.models.expansion import Expansion
-from onkel.states.state import State
+from onkel.states.state import LARGEST_COUNT, State
 
 __all__ = ["BudgetedLearner"]
 
 CHUNK = 512  # rows whose kernel values are computed at once
 LEAST_ROOM = 16  # slots of the first arrays, which grow as the budget fills
-
-
-class One(NamedTuple):
-    """The core's object that learns single examples in the learner's arrays, with the rows in the slots."""
-
-    rows: GrowingRows
-    K: NDArray  # (1, slots): where it reads the kernel values of the example with the slots
-    native: _native.BudgetOne32
+PER_SLOT = ("coef", "k_ss", "slot_row_ids", "entered")  # arrays with a place for each slot, along their last axis
+PER_OUTPUT = ("sq_norms", "margin", "offset")
 
 
 class BudgetedLearner(LearnerBase):
@@ -79,6 +85,8 @@ class BudgetedLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/budgeted"
     VERSION: ClassVar[int] = 1
+    CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "slots", "grown", *PER_SLOT, *PER_OUTPUT)
+    CACHES: ClassVar[tuple[str, ...]] = ("_one",)
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("rule", "policy", "norma", "first_margin")
 
     size = RecordField[int]()  # the number of slots in use
@@ -113,25 +121,7 @@ class BudgetedLearner(LearnerBase):
         # The kernel values of the slots with each other and the object that is bound to the present arrays are caches.
         self.K_slots: NDArray | None = None
         self._one: One | None = None
-        self._settings = self._native_settings()
-
-    def _native_settings(self) -> _native.BudgetSettings | None:
-        """Rule, policy and parameters as the core takes them; None if it has no twin of the rule or the policy."""
-        if all(twin.step is not self.rule.step for twin in rules.NATIVE) or type(self.policy) not in policies.NATIVE:
-            return None
-        norma, values = self.norma or Regularised(0.0, 0.0, None, "constant", False), self.rule.values
-        return _native.budget_settings(
-            rule=self.rule.name,
-            policy=type(self.policy).__name__,
-            budget=self.policy.budget,
-            C=values.get("C", 1.0),
-            epsilon=values.get("epsilon", 0.0),
-            eta=norma.eta,
-            lam=norma.lam,
-            nu=np.nan if norma.nu is None else norma.nu,
-            root_schedule=norma.schedule == "sqrt",
-            intercept=norma.intercept,
-        )
+        self._settings = native_settings(rule, policy, norma)
 
     # ---------------------------------------------------------------- the result of learning
 
@@ -219,35 +209,70 @@ class BudgetedLearner(LearnerBase):
         """Without a budget, merges the support vectors that are the same row; slots may hold a row twice."""
         self.grown = self.grown.merged()
 
-    # ---------------------------------------------------------------- copies: onkel.learners.budgeted.state
+    # ---------------------------------------------------------------- copies, states and pickles
 
-    def copy(self) -> Self:
-        """An independent copy, without the caches."""
-        return budgeted_state.copied(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
-
-    def savepoint(self) -> budgeted_state.Savepoint:
-        """The present state, as `rollback` takes it; without a budget the support is not copied."""
-        return budgeted_state.savepoint(self)
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, budgeted_state.Savepoint)
-        budgeted_state.rollback(self, savepoint)
+    def _changes(self) -> dict[str, Any]:
+        return super()._changes() | {"K_slots": self.K_slots if self.keeps_K_slots else None}
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays; refuses rules and policies without a name."""
-        return budgeted_state.state_of(self)
+        check_named(self.rule, self.policy)
+        return self._state()
+
+    def _state(self) -> State:
+        """The state, which holds what is in use, but neither the room of the arrays nor caches."""
+        settings = {
+            "kernel": self.kernel,
+            **built_settings(self.rule, self.policy, self.norma),
+            "first_margin": float(self.first_margin),
+            **self.ledger.settings(),
+            "record": record_setting(self.record),
+        }
+        arrays = {name: np.array(getattr(self, name)[..., : self.size], order="C") for name in PER_SLOT}
+        arrays |= {name: getattr(self, name).copy() for name in PER_OUTPUT}
+        arrays |= self.ledger.arrays("ledger/")
+        if self.keeps_K_slots and self.K_slots is not None:
+            arrays["K_slots"] = np.array(self.K_slots[: self.size, : self.size], order="C")
+        state = State(self.KIND, self.VERSION, settings, arrays).with_part("grown", self.grown.state())
+        return state.with_part("rows", rows_state(NO_ROWS if self.slots.rows is None else self.slots.rows))
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
-        return budgeted_state.from_state(cls, state)
+        state.expect(cls.KIND, cls.VERSION)
+        return cls._restored(state, named_rule(state), named_policy(state))
+
+    @classmethod
+    def _restored(cls, state: State, rule: Rule, policy: Policy) -> Self:
+        """A learner with this rule and policy and the contents of a state."""
+        kernel, offset = state.kernel(), state.array("offset", np.float64, (None,))
+        n_outputs, record = len(offset), read_record(state, policy.budget)
+        state.check(n_outputs > 0, "there must be an output")
+        margin = state.setting("first_margin", float, at_least=-np.inf)
+        learner = cls(kernel, n_outputs, rule, policy, norma=named_norma(state, rule), margin=margin)
+        rows, size = kernel_rows(state, "rows", kernel), record.size
+        state.check(size == (len(rows) if policy.budget is not None else 0), f"'rows' must have {size} rows")
+        state.check(policy.budget is None or size <= policy.budget, f"there must be at most {policy.budget} rows")
+        learner.record = record
+        learner.coef = np.array(state.array("coef", np.float64, (n_outputs, size)))
+        learner.k_ss = np.array(state.array("k_ss", np.float64, (size,)))
+        learner.slot_row_ids = np.array(state.indices("slot_row_ids", LARGEST_COUNT, size))
+        learner.entered = np.array(state.indices("entered", learner.n_seen + 1, size))
+        for name in PER_OUTPUT:
+            setattr(learner, name, np.array(state.array(name, np.float64, (n_outputs,))))
+        learner.ledger = Window.of_state(state, "ledger/", n_outputs, learner.n_seen)
+        learner.grown = Support.from_state(state.part("grown"), kernel, n_outputs)
+        alone = policy.budget is None or len(learner.grown) == 0
+        state.check(alone, "with a budget all support vectors must be in slots")
+        learner.slots = Slots.of(rows if size else None)
+        if learner.keeps_K_slots:
+            learner.K_slots = np.array(state.array("K_slots", FLOATS, (size, size)))
+        return learner
 
     def __reduce__(self) -> tuple[object, ...]:
-        return budgeted_state.unpickled, (type(self), *budgeted_state.pickled(self))
+        """Pickles hold the state, and the rule and the policy themselves if a state cannot name them."""
+        given = (None, None) if are_named(self.rule, self.policy) else (self.rule, self.policy)
+        return _unpickled, (type(self), self._state(), *given)
 
     # ---------------------------------------------------------------- learning
 
@@ -335,8 +360,8 @@ class BudgetedLearner(LearnerBase):
             K=K,
             K_chunk=K_chunk,
             K_slots=K_slots,
-            coef=_with_room(self.coef, size, cap),
-            k_ss=_with_room(self.k_ss, size, cap),
+            coef=with_room(self.coef, size, cap),
+            k_ss=with_room(self.k_ss, size, cap),
             row_in_slot=np.full(cap, -1, dtype=np.int64),
             base=base,
             sq_norms=self.sq_norms.copy(),
@@ -382,8 +407,8 @@ class BudgetedLearner(LearnerBase):
                 self._append(memory, rows[chosen] if len(taken) < b else rows, row_ids[chosen], change)
         else:
             size, cap = self.size, memory.coef.shape[1]
-            slot_row_ids = _with_room(self.slot_row_ids, size, cap)
-            entered = _with_room(self.entered, size, cap)
+            slot_row_ids = with_room(self.slot_row_ids, size, cap)
+            entered = with_room(self.entered, size, cap)
             if len(taken):
                 self.slots.put(taken, rows[chosen] if b > 1 else rows, change)
                 slot_row_ids[taken], entered[taken] = row_ids[chosen], self.n_seen + 1 + chosen
@@ -401,10 +426,6 @@ class BudgetedLearner(LearnerBase):
         memory.size = 0
 
 
-def _with_room(array: NDArray, size: int, cap: int) -> NDArray:
-    """A copy with room for `cap` slots along the last axis, of which the first `size` are in use; the others are 0."""
-    if array.shape[-1] == cap:
-        return array.copy()
-    longer = np.zeros((*array.shape[:-1], cap), dtype=array.dtype)
-    longer[..., :size] = array[..., :size]
-    return longer
+def _unpickled(kind: type[BudgetedLearner], state: State, rule: Rule | None, policy: Policy | None) -> BudgetedLearner:
+    """The learner of what its `__reduce__` has returned."""
+    return kind._restored(state, rule or named_rule(state), policy or named_policy(state))

@@ -18,7 +18,7 @@ with it the order of every sum.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,12 +72,6 @@ class _Pass(NamedTuple):
     core: _native.Lasvm32
 
 
-class _Savepoint(NamedTuple):
-    solution: LasvmSolution
-    rows: KeptRows
-    ledger: Window
-
-
 class LasvmLearner(LearnerBase):
     """Each output minimises ½ αᵀKα − yᵀα over the examples that it keeps; f(x) = Σ α_s k(s, x) + b.
 
@@ -94,6 +88,7 @@ class LasvmLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/lasvm"
     VERSION: ClassVar[int] = 1
+    CHANGES: ClassVar[tuple[str, ...]] = ("solution", "rows", "ledger")
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("C", "tol", "cache_bytes")
 
     def __init__(
@@ -183,27 +178,8 @@ class LasvmLearner(LearnerBase):
     def end_epoch(self) -> None:
         """Does nothing: a row that is visited in several epochs is kept once."""
 
-    def copy(self) -> Self:
-        """An independent copy; its cache is empty."""
-        twin = self._new(self.kernel, self.n_outputs)
-        twin.solution, twin.rows, twin.ledger = self.solution.copy(), self.rows.copy(), self.ledger.copy()
-        return twin
-
-    def _new(self, kernel: Kernel, n_outputs: int) -> Self:
-        """A learner with the same parameters that has learned nothing."""
-        window, limit = self.ledger.size, self.cache.limit
-        return type(self)(kernel, n_outputs, C=self.C, tol=self.tol, cache_bytes=limit, window=window)
-
-    def savepoint(self) -> object:
-        """The present state, as `rollback` takes it: copies, because slots are overwritten."""
-        return _Savepoint(self.solution.copy(), self.rows.copy(), self.ledger.copy())
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, _Savepoint)
-        copies = {name: part.copy() for name, part in savepoint._asdict().items()}
-        with Transaction() as change:
-            change.set(self, **copies, cache=self.cache.emptied(), _spare=None, n_commits=self.n_commits + 1)
+    def _without_caches(self) -> dict[str, Any]:
+        return {"cache": self.cache.emptied(), "_spare": None, "n_commits": self.n_commits + 1}
 
     # ---------------------------------------------------------------- learning
 
@@ -358,9 +334,3 @@ class LasvmLearner(LearnerBase):
         learner.rows = KeptRows.of(rows, kept.slots)
         learner.ledger = Window.of_state(state, "ledger/", len(offset), learner.n_seen)
         return learner
-
-    def __reduce__(self) -> tuple[object, tuple[State]]:
-        return type(self).from_state, (self.state(),)
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self.copy()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onkel._core import _native
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
+from onkel.learners.storage.savepoint import CopySavepoint
 from onkel.learners.storage.slots import DENSE_FEATURES
 from onkel.states.state import State
 
@@ -151,6 +152,10 @@ class LasvmSolution:
     def capacity_for(self, n_slots: int) -> int:
         """The capacity of a copy with room for so many slots; it grows by half at least."""
         return self.capacity if n_slots <= self.capacity else _rounded(max(n_slots, 3 * self.capacity // 2))
+
+    def savepoint(self) -> CopySavepoint:
+        """The present solution: a copy, because slots are overwritten."""
+        return CopySavepoint(self.copy())
 
     def copy(self, capacity: int | None = None, into: LasvmSolution | None = None) -> LasvmSolution:
         """An independent copy with room for `capacity` slots, in the memory of `into` if that has as much."""

@@ -10,7 +10,7 @@ from the start are faster with `onkel.learners.perceptron.kernel_epochs`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from onkel.learners.learner import Floats, Ints, LearnerBase
 from onkel.learners.ledger import Ledger
 from onkel.learners.rules import is_mistake
 from onkel.learners.storage.slots import features_in_use
-from onkel.learners.storage.support import Support, SupportSize
+from onkel.learners.storage.support import Support
 from onkel.models.expansion import Expansion
 from onkel.models.vote import Vote, vote_weights
 from onkel.states.state import Setting, State
@@ -114,16 +114,6 @@ def _fill_rows(kernel: Kernel, x: Rows, some: Ints, out: NDArray) -> None:
         fill(kernel, x[some[0] :], x[some], out[:, some[0] :].T)
 
 
-class Savepoint(NamedTuple):
-    """A state of a `KernelPerceptronLearner`."""
-
-    attributes: dict[str, Any]
-    record: _native.Counts
-    support: Support
-    size: SupportSize
-    entries: dict[str, Any]  # of the ledger
-
-
 class KernelPerceptronLearner(LearnerBase):
     """The kernel perceptron on a stream; it can be asked for scores and learn more at any time.
 
@@ -135,6 +125,7 @@ class KernelPerceptronLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/kernel-perceptron"
     VERSION: ClassVar[int] = 1
+    CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "support", "sq_norms", "n_outputs")
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("bias",)
 
     def __init__(self, kernel: Kernel, n_outputs: int, bias: float) -> None:
@@ -232,31 +223,6 @@ class KernelPerceptronLearner(LearnerBase):
         """Merges the support vectors that are the same row, learned in several epochs."""
         self.support = self.support.merged()
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = type(self)(self.kernel, self.n_outputs, self.bias)
-        twin.ledger, twin.support, twin.sq_norms = self.ledger.copy(), self.support.copy(), self.sq_norms.copy()
-        twin.record = self.record.copy()
-        return twin
-
-    def savepoint(self) -> Savepoint:
-        """The present state, as `rollback` takes it: sizes, not copies, because vectors are only ever added."""
-        return Savepoint(
-            {"sq_norms": self.sq_norms},
-            self.record.copy(),
-            self.support,
-            self.support.savepoint(),
-            self.ledger.savepoint(),
-        )
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, Savepoint)
-        with Transaction() as change:
-            savepoint.support.rollback(savepoint.size, change)
-            self.ledger.rollback(savepoint.entries, change)
-            change.set(self, support=savepoint.support, record=savepoint.record.copy(), **savepoint.attributes)
-
     # ---------------------------------------------------------------- learning
 
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
@@ -339,6 +305,3 @@ class KernelPerceptronLearner(LearnerBase):
     def _count_updates(self, state: State) -> None:
         """Takes from a state, or counts, the mistakes and updates; every entry of the ledger is both."""
         self.record.n_mistakes = self.record.n_updates = len(self.ledger)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self).from_state, (self.state(),)

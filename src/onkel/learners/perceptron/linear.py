@@ -5,13 +5,12 @@ It makes the same mistakes as the kernel perceptron with the linear kernel, upda
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onkel._core import _native
-from onkel._core.transaction import Transaction
 from onkel.errors import ParameterError
 from onkel.kernels.rows import Rows
 from onkel.kernels.vectors import VectorRows
@@ -25,15 +24,6 @@ from onkel.states.state import Setting, State
 __all__ = ["LinearPerceptronLearner"]
 
 KEPT_COUNTS = ("n_seen", "next_row_id")  # in a state; the ledger tells the others
-
-
-class Savepoint(NamedTuple):
-    """A state of a `LinearPerceptronLearner`."""
-
-    V: Floats
-    moments: Floats
-    record: _native.Counts
-    entries: dict[str, Any]  # of the ledger
 
 
 class LinearPerceptronLearner(LearnerBase):
@@ -53,6 +43,7 @@ class LinearPerceptronLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/linear-perceptron"
     VERSION: ClassVar[int] = 1
+    CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "V", "moments")
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("eta", "bias")
     kernel = None
 
@@ -115,24 +106,6 @@ class LinearPerceptronLearner(LearnerBase):
     def end_epoch(self) -> None:
         """Does nothing: there are no support vectors to merge."""
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = type(self)(self.n_features, self.n_outputs, self.eta, self.bias)
-        twin.V, twin.moments, twin.record = self.V.copy(), self.moments.copy(), self.record.copy()
-        twin.ledger = self.ledger.copy()
-        return twin
-
-    def savepoint(self) -> Savepoint:
-        """The present state, as `rollback` takes it."""
-        return Savepoint(self.V.copy(), self.moments.copy(), self.record.copy(), self.ledger.savepoint())
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, Savepoint)
-        with Transaction() as change:
-            change.set(self, V=savepoint.V.copy(), moments=savepoint.moments.copy(), record=savepoint.record.copy())
-            self.ledger.rollback(savepoint.entries, change)
-
     # ---------------------------------------------------------------- learning
 
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
@@ -191,9 +164,6 @@ class LinearPerceptronLearner(LearnerBase):
     def _count_updates(self, state: State) -> None:
         """Takes from a state, or counts, the mistakes and updates; every entry of the ledger is both."""
         self.record.n_mistakes = self.record.n_updates = len(self.ledger)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self).from_state, (self.state(),)
 
 
 def _wider(V: Floats, n_features: int) -> Floats:

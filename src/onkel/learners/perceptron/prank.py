@@ -13,7 +13,7 @@ make the same updates. Crammer and Singer 2001, Pranking with ranking.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.perceptron.primal import core_rows, most_rows, new_ledger
 from onkel.learners.storage.slots import features_in_use
-from onkel.learners.storage.support import Support, SupportSize
+from onkel.learners.storage.support import Support
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
 from onkel.states.state import Setting, State
@@ -81,11 +81,6 @@ class _PRank(LearnerBase):
             self.ledger = self.ledger.remapped(moved)
             self.record.n_updates = len(self.ledger)
 
-    def _copy_to(self, twin: Self) -> Self:
-        twin.thresholds, twin.record = self.thresholds.copy(), self.record.copy()
-        twin.ledger = self.ledger.copy()
-        return twin
-
     def _state(self, settings: dict[str, Setting], arrays: dict[str, NDArray]) -> State:
         settings |= {"n_outputs": self.n_outputs, **count_settings(self.record, KEPT_COUNTS), **self.ledger.settings()}
         arrays = {"thresholds": self.thresholds.copy(), **arrays, **self.ledger.arrays("ledger/")}
@@ -100,15 +95,6 @@ class _PRank(LearnerBase):
         self.record.n_updates = len(self.ledger)
 
 
-class LinearSavepoint(NamedTuple):
-    """A state of a `LinearPRankLearner`."""
-
-    w: Floats
-    thresholds: Floats
-    record: _native.Counts
-    entries: dict[str, Any]  # of the ledger
-
-
 class LinearPRankLearner(_PRank):
     """PRank with the weight vector w itself, on dense or CSR rows.
 
@@ -120,6 +106,7 @@ class LinearPRankLearner(_PRank):
     """
 
     KIND = "learner/linear-prank"
+    CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "thresholds", "w")
     kernel: ClassVar[Kernel] = Linear()  # estimators show it as `kernel_`
 
     def __init__(self, n_features: int, n_outputs: int) -> None:
@@ -151,24 +138,6 @@ class LinearPRankLearner(_PRank):
 
     def end_epoch(self) -> None:
         """Does nothing: there are no support vectors to merge."""
-
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = self._copy_to(type(self)(len(self.w), self.n_outputs))
-        twin.w = self.w.copy()
-        return twin
-
-    def savepoint(self) -> LinearSavepoint:
-        """The present state, as `rollback` takes it."""
-        return LinearSavepoint(self.w.copy(), self.thresholds.copy(), self.record.copy(), self.ledger.savepoint())
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, LinearSavepoint)
-        w, thresholds, record, entries = savepoint
-        with Transaction() as change:
-            change.set(self, w=w.copy(), thresholds=thresholds.copy(), record=record.copy())
-            self.ledger.rollback(entries, change)
 
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the scores of each before it was learned, (n, thresholds).
@@ -209,19 +178,6 @@ class LinearPRankLearner(_PRank):
         learner.w = np.array(state.array("w", np.float64, (state.count("n_features"),)))
         return learner
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self).from_state, (self.state(),)
-
-
-class KernelSavepoint(NamedTuple):
-    """A state of a `KernelPRankLearner`; the thresholds are replaced, never changed in place."""
-
-    thresholds: Floats
-    record: _native.Counts
-    support: Support
-    size: SupportSize
-    entries: dict[str, Any]  # of the ledger
-
 
 class KernelPRankLearner(_PRank):
     """PRank with any kernel: w = Σ (Σ_r τ_r) φ(x) over the examples with an update.
@@ -234,6 +190,7 @@ class KernelPRankLearner(_PRank):
     """
 
     KIND = "learner/kernel-prank"
+    CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "thresholds", "support")
 
     def __init__(self, kernel: Kernel, n_outputs: int) -> None:
         super().__init__(n_outputs)
@@ -266,26 +223,6 @@ class KernelPRankLearner(_PRank):
     def end_epoch(self) -> None:
         """Merges the support vectors that are the same row, learned in several epochs."""
         self.support = self.support.merged()
-
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = self._copy_to(type(self)(self.kernel, self.n_outputs))
-        twin.support = self.support.copy()
-        return twin
-
-    def savepoint(self) -> KernelSavepoint:
-        """The present state, as `rollback` takes it: sizes, not copies, because vectors are only ever added."""
-        support, ledger = self.support, self.ledger.savepoint()
-        return KernelSavepoint(self.thresholds, self.record.copy(), support, support.savepoint(), ledger)
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, KernelSavepoint)
-        with Transaction() as change:
-            savepoint.support.rollback(savepoint.size, change)
-            self.ledger.rollback(savepoint.entries, change)
-            change.set(self, support=savepoint.support, record=savepoint.record.copy())
-            change.set(self, thresholds=savepoint.thresholds)
 
     def learn(self, rows: Rows, targets: Floats, weights: Floats, row_ids: Ints) -> Floats:
         """Learns from the examples one by one, and returns the scores of each before it was learned, (n, thresholds).
@@ -341,6 +278,3 @@ class KernelPRankLearner(_PRank):
         learner._read(state)
         learner.support = Support.from_state(state.part("support"), learner.kernel, 1)
         return learner
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self).from_state, (self.state(),)

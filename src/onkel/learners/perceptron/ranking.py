@@ -100,6 +100,7 @@ class LinearRankingLearner(LinearPerceptronLearner):
 
     KIND: ClassVar[str] = "learner/linear-ranking"
     BUILT_FROM: ClassVar[tuple[str, ...]] = (*LinearPerceptronLearner.BUILT_FROM, "pairs")
+    CHANGES: ClassVar[tuple[str, ...]] = (*LinearPerceptronLearner.CHANGES, "radius_sq")
 
     def __init__(self, n_features: int, pairs: Pairs) -> None:
         super().__init__(n_features, 1, 1.0, False)
@@ -146,23 +147,6 @@ class LinearRankingLearner(LinearPerceptronLearner):
 
     # ---------------------------------------------------------------- state
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        return type(self).from_state(self.state())
-
-    def savepoint(self) -> Any:
-        """The present state, as `rollback` takes it."""
-        return super().savepoint(), self.radius_sq
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, tuple)
-        before, radius_sq = savepoint
-        with Transaction() as change:
-            change.set(self, V=before.V.copy(), moments=before.moments.copy(), record=before.record.copy())
-            change.set(self, radius_sq=radius_sq)
-            self.ledger.rollback(before.entries, change)
-
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
         state = super().state()
@@ -189,6 +173,7 @@ class KernelRankingLearner(KernelPerceptronLearner):
 
     KIND: ClassVar[str] = "learner/kernel-ranking"
     BUILT_FROM: ClassVar[tuple[str, ...]] = (*KernelPerceptronLearner.BUILT_FROM, "pairs")
+    CHANGES: ClassVar[tuple[str, ...]] = (*KernelPerceptronLearner.CHANGES, "radius_sq")
 
     def __init__(self, kernel: Kernel, pairs: Pairs) -> None:
         super().__init__(kernel, 1, 0.0)
@@ -268,18 +253,6 @@ class KernelRankingLearner(KernelPerceptronLearner):
         self.learn(row, target, ONE, np.array([self.next_row_id]))
 
     # ---------------------------------------------------------------- state
-
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = type(self)(self.kernel, self.pairs)
-        twin.ledger, twin.support, twin.sq_norms = self.ledger.copy(), self.support.copy(), self.sq_norms.copy()
-        twin.record, twin.radius_sq = self.record.copy(), self.radius_sq
-        return twin
-
-    def savepoint(self) -> Any:
-        """The present state, as `rollback` takes it."""
-        found = super().savepoint()
-        return found._replace(attributes={**found.attributes, "radius_sq": self.radius_sq})
 
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""

@@ -30,26 +30,28 @@ none: one native call decides and makes all changes.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onkel._core import _native, aligned, aligned_empty, thread_count
+from onkel._core import _native, thread_count
 from onkel._core.transaction import Transaction
 from onkel.kernels import Kernel
 from onkel.kernels.rows import NO_ROWS, Rows
+from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import fill
 from onkel.kernels.vectors import GrowingRows
+from onkel.learners.counts import COUNTS, count_settings, read_counts
 from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
+from onkel.learners.projectron.arrays import Part, entries_of, triangle_of_state, wider
 from onkel.learners.projectron.screening import LEDGER_FULL, UNDECIDED, Inverse, with_deferred
-from onkel.learners.projectron.state import read_state, write_state
-from onkel.learners.storage.slots import Slots
+from onkel.learners.storage.slots import AddedRows
+from onkel.learners.storage.support import grown
 from onkel.models.expansion import Expansion
-from onkel.states.state import State
+from onkel.states.state import LARGEST_COUNT, State
 
 __all__ = ["ProjectingLearner"]
 
@@ -57,29 +59,7 @@ CHUNK = 512  # rows whose kernel values are computed at once
 SMALL_SOLVE = 1 << 21  # rows × support² of a substitution up to which a second thread does not pay
 SCREENED_FROM = 128  # support vectors; with fewer, the exact projection costs no more than the screening
 NO_LIMIT = np.iinfo(np.int64).max
-
-
-@dataclasses.dataclass
-class Part:
-    """Arrays of the b examples that are being learned; `room` is the allocated size of the support."""
-
-    K: NDArray  # (b, room): kernel values with the support
-    K_chunk: NDArray  # (b, b): with each other, on and below the diagonal; or (b, 1): k(x, x) only
-    Z: Floats  # (b, room): their projections
-    F: Floats  # (b, outputs): the score of each before it was learned
-    steps: Floats  # (1, outputs): where the screening of a single example writes its steps
-    added: Ints  # (b,): 1 where an example became a support vector
-
-    @classmethod
-    def empty(cls, b: int, room: int, n_outputs: int, dtype: np.dtype, *, full: bool = False) -> Part:
-        """Allocates the arrays. With `full` no example can become a support vector, and K_chunk is (b, 1)."""
-        K_chunk = np.empty((b, 1 if full else b), dtype)
-        K, Z = np.empty((b, room), dtype), aligned_empty((b, room), np.float64)
-        return cls(K, K_chunk, Z, np.empty((b, n_outputs)), np.empty((1, n_outputs)), np.empty(b, dtype=np.int64))
-
-    def fits(self, room: int, n_outputs: int, dtype: np.dtype) -> bool:
-        """Whether the arrays have these sizes and this dtype."""
-        return self.K.shape[1] == room and self.F.shape[1] == n_outputs and self.K.dtype == dtype
+SIZES, ERRORS = (*COUNTS, "size"), ("beta_error", "alpha_error")  # of the record, in a state
 
 
 class Alpha(NamedTuple):
@@ -88,17 +68,6 @@ class Alpha(NamedTuple):
     values: Floats  # (outputs, m)
     beta: Floats
     n_updates: int
-
-
-class Savepoint(NamedTuple):
-    """What `rollback` needs; L and the rows are not copied, because support vectors are only ever added."""
-
-    attributes: dict[str, Any]
-    beta: Floats
-    deferred: Floats | None
-    record: _native.ProjectronRecord
-    ledger: Window
-    rows: Rows | None
 
 
 class ProjectingLearner(LearnerBase):
@@ -118,13 +87,16 @@ class ProjectingLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/projecting"
     VERSION: ClassVar[int] = 1
+    CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "slots", "beta", "deferred", "projects")
+    APPENDED: ClassVar[tuple[str, ...]] = ("L", "K_S", "slot_row_ids")
+    CACHES: ClassVar[tuple[str, ...]] = ("_alpha", "_one", "_inverse", "_screen", "_exact")
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("eta", "budget", "aggressive")
 
     def __init__(
         self, kernel: Kernel, n_outputs: int, *, eta: float, budget: int | None, aggressive: bool, window: int = 1000
     ) -> None:
         self.kernel, self.eta, self.budget, self.aggressive = kernel, float(eta), budget, aggressive
-        self.slots = Slots()
+        self.slots = AddedRows()
         self.slot_row_ids = np.empty(0, dtype=np.int64)  # the row id of each support vector
         self.L, self.beta = np.zeros((0, 0)), np.zeros((n_outputs, 0))
         # (room, room): K_S on and below the diagonal, if the kernel values of the support cannot be computed again
@@ -245,40 +217,78 @@ class ProjectingLearner(LearnerBase):
         """Does nothing: a support vector that is visited again lies in the span and is projected, never added twice."""
 
     def copy(self) -> Self:
-        """An independent copy."""
+        """An independent copy, without spare room and caches."""
         return self.from_state(self.state())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles hold the state, without spare room and caches."""
-        return self.from_state, (self.state(),)
-
-    def savepoint(self) -> Savepoint:
-        """The present state, as `rollback` takes it."""
-        rows = self.slots.rows
-        kept = {name: getattr(self, name) for name in ("L", "K_S", "slot_row_ids", "projects")}
-        deferred = None if self.deferred is None else self.deferred.copy()
-        return Savepoint(kept, self.beta, deferred, self.record.copy(), self.ledger.copy(), rows)
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, Savepoint)
-        kept, beta, deferred, record, ledger, rows = savepoint
-        caches = dict.fromkeys(("_alpha", "_one", "_inverse", "_screen", "_exact"))  # may include what was undone
-        with Transaction() as change:
-            if isinstance(rows, GrowingRows):
-                rows.truncate(record.size, change)
-            change.set(self.slots, rows=rows)
-            change.set(self, beta=beta.copy(), deferred=None if deferred is None else deferred.copy(), **caches)
-            change.set(self, record=record.copy(), ledger=ledger.copy(), **kept)
-
     def state(self) -> State:
-        """Everything the learner knows, as named values and arrays."""
-        return write_state(self)
+        """Everything the learner knows, as named values and arrays.
+
+        Of L and K_S, which are lower triangles, it holds the rows one after the other up to the diagonal.
+        """
+        m, rows = len(self), self.slots.rows
+        settings: dict[str, Any] = {
+            "kernel": self.kernel,
+            "eta": self.eta,
+            "budget": self.budget,
+            "aggressive": self.aggressive,
+            "projects": self.projects,
+            **self.ledger.settings(),
+            "growing": isinstance(rows, GrowingRows),
+            **count_settings(self.record, (*SIZES, *ERRORS)),
+        }
+        arrays = {
+            "beta": self.beta[:, :m].copy(),
+            "L": entries_of(self.L, m),
+            "row_ids": self.slot_row_ids[:m].copy(),
+            **self.ledger.arrays("ledger/"),
+        }
+        if self.K_S is not None:
+            arrays["K_S"] = entries_of(self.K_S, m)
+        if self.deferred is not None and self.record.beta_error > 0:
+            arrays["deferred"] = self.deferred[:, :m].copy()
+        state = State(self.KIND, self.VERSION, settings, arrays)
+        return state if rows is None else state.with_part("support", rows_state(rows))
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The learner of a state; it learns on exactly as the one that gave it."""
-        return read_state(cls, state)
+        state.expect(cls.KIND, cls.VERSION)
+        m = state.count("size")
+        beta = state.array("beta", np.float64, (None, m))
+        state.check(len(beta) > 0, "there must be an output")
+        learner = cls(
+            state.kernel(),
+            len(beta),
+            eta=state.setting("eta", float, at_least=0),
+            budget=state.count("budget", at_least=max(1, m)) if state.has("budget") else None,
+            aggressive=state.setting("aggressive", bool),
+        )
+        learner.projects = state.setting("projects", bool)
+        read_counts(state, learner.record, SIZES)
+        for name in ERRORS:
+            setattr(learner.record, name, state.setting(name, float, at_least=0))
+        learner.ledger = Window.of_state(state, "ledger/", len(beta), learner.n_seen)
+        if m:
+            learner._read_support(state, beta)
+        return learner
+
+    def _read_support(self, state: State, beta: Floats) -> None:
+        """Fills the slots and the arrays of a learner whose record is that of the state."""
+        m, rows = len(self), kernel_rows(state, "support", self.kernel)
+        state.check(len(rows) == m, f"'support' must have {m} rows; got {len(rows)}")
+        row_ids, L = state.indices("row_ids", LARGEST_COUNT, m), triangle_of_state(state, "L", m)
+        state.check((L.diagonal() > 0).all(), "the diagonal of 'L' must be positive")
+        K_S = None if self.K_S is None else triangle_of_state(state, "K_S", m)
+        deferred = state.optional_array("deferred", np.float64, (2, m))
+        state.check(deferred is None or len(beta) == 1, "steps can be deferred with one output only")
+        self.slots.rows = grown(state, rows) if state.setting("growing", bool) else rows
+        self.make_room(m)
+        self.beta[:, :m], self.slot_row_ids[:m], self.L[:m, :m] = beta, row_ids, L
+        if self.K_S is not None and K_S is not None:
+            self.K_S[:m, :m] = K_S
+        if deferred is not None:
+            self.deferred = np.zeros((2, len(self.L)))
+            self.deferred[:, :m] = deferred
 
     # ---------------------------------------------------------------- learning
 
@@ -407,16 +417,9 @@ class ProjectingLearner(LearnerBase):
         room = 8 * (-(-room // 8) | 1)  # rows of an odd number of cache lines: they do not compete for one cache set
         more = ((0, 0), (0, room - old))
         with Transaction() as change:
-            change.set(self, L=_wider(self.L, room), beta=np.pad(self.beta, more), _one=None, _screen=None, _exact=None)
+            change.set(self, L=wider(self.L, room), beta=np.pad(self.beta, more), _one=None, _screen=None, _exact=None)
             change.set(self, slot_row_ids=np.pad(self.slot_row_ids, (0, room - old)))
             if self.K_S is not None:
-                change.set(self, K_S=_wider(self.K_S, room))
+                change.set(self, K_S=wider(self.K_S, room))
             if self.deferred is not None:
                 change.set(self, deferred=np.pad(self.deferred, more))
-
-
-def _wider(triangle: Floats, room: int) -> Floats:
-    """An aligned copy of a lower triangle with this many rows and columns."""
-    wide, old = aligned(np.zeros((room, room))), len(triangle)
-    wide[:old, :old] = triangle
-    return wide

@@ -34,7 +34,7 @@ Santamaría 2012, Kernel recursive least-squares tracker for time-varying regres
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.recursive_ridge.least_squares import Covariance, Triangle, prior
 from onkel.learners.storage.slots import features_in_use
-from onkel.learners.storage.support import Support, SupportSize
+from onkel.learners.storage.support import Support
 from onkel.models.expansion import Expansion
 from onkel.states.state import Setting, State
 
@@ -126,14 +126,6 @@ class Estimate:
         return steps
 
 
-class _Savepoint(NamedTuple):
-    attributes: dict[str, Any]
-    record: _native.Counts
-    dictionary: Support
-    size: SupportSize
-    entries: dict[str, Any]  # of the ledger
-
-
 class RecursiveRidgeLearner(LearnerBase):
     """f(x) = w·φ(x) by recursive least squares in the whitened features of a dictionary; the essay above says how.
 
@@ -156,6 +148,8 @@ class RecursiveRidgeLearner(LearnerBase):
     KIND: ClassVar[str] = "learner/recursive-ridge"
     VERSION: ClassVar[int] = 1
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("alpha", "nu", "forgetting", "budget")
+    CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "dictionary", "estimate")
+    CACHES: ClassVar[tuple[str, ...]] = ("_coef",)
     stops_when_separated = False
 
     def __init__(
@@ -225,31 +219,9 @@ class RecursiveRidgeLearner(LearnerBase):
     def end_epoch(self) -> None:
         """Does nothing: a row that is visited in several epochs is in the dictionary once, and then in its span."""
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = type(self)(self.kernel, self.n_outputs, **self._parameters())
-        twin.dictionary, twin.estimate, twin.ledger = self.dictionary.copy(), self.estimate.copy(), self.ledger.copy()
-        twin.record, twin._coef = self.record.copy(), None
-        return twin
-
     def _parameters(self) -> dict[str, Any]:
         names = ("alpha", "nu", "forgetting", "budget")
         return {name: getattr(self, name) for name in names} | {"window": self.ledger.size}
-
-    def savepoint(self) -> object:
-        """The present state, as `rollback` takes it: sizes, not copies, because rows are only ever added."""
-        attributes = {"estimate": self.estimate, "_coef": self._coef}
-        return _Savepoint(
-            attributes, self.record.copy(), self.dictionary, self.dictionary.savepoint(), self.ledger.savepoint()
-        )
-
-    def rollback(self, savepoint: object) -> None:
-        """Undoes all changes since the savepoint was made."""
-        assert isinstance(savepoint, _Savepoint)
-        with Transaction() as change:
-            savepoint.dictionary.rollback(savepoint.size, change)
-            self.ledger.rollback(savepoint.entries, change)
-            change.set(self, dictionary=savepoint.dictionary, record=savepoint.record.copy(), **savepoint.attributes)
 
     # ---------------------------------------------------------------- learning
 
@@ -356,9 +328,6 @@ class RecursiveRidgeLearner(LearnerBase):
         learner.record.n_updates = len(learner.ledger)
         learner._coef = None
         return learner
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self).from_state, (self.state(),)
 
 
 def variances(kernel: Kernel, dictionary: Rows, estimate: Estimate, x: Rows) -> Floats:

@@ -1,14 +1,15 @@
 """Slots: rows of the data in numbered places that can be overwritten, for learners that also remove support vectors.
 
-`Slots` holds the rows in one block, for learners with a budget and for the Projectron. `KeptRows` holds them in blocks
-of bounded size, for LASVM, which has no budget but removes examples. Support vectors that are never removed are in
-`onkel.learners.storage.support`, and the kernel values of LASVM's slots in `onkel.learners.storage.kernel_rows`.
+`Slots` holds the rows in one block, for learners with a budget, and `AddedRows` those of the Projectron, which are
+never overwritten. `KeptRows` holds them in blocks of bounded size, for LASVM, which has no budget but removes examples.
+Support vectors that are never removed are in `onkel.learners.storage.support`, and the kernel values of LASVM's slots
+in `onkel.learners.storage.kernel_rows`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,9 @@ from onkel.kernels import Kernel
 from onkel.kernels.rows import GramRows, Rows, joined
 from onkel.kernels.tiles import BLOCK_BYTES, add_scores, fill
 from onkel.kernels.vectors import GrowingRows, VectorRows
+from onkel.learners.storage.savepoint import CopySavepoint
 
-__all__ = ["KeptRows", "Slots", "features_in_use"]
+__all__ = ["AddedRows", "KeptRows", "Slots", "features_in_use"]
 
 DENSE_FEATURES = 1024  # sparse rows with at most this many features are stored as dense rows
 
@@ -59,24 +61,25 @@ class Slots:
         index[slots] = old + np.arange(len(slots))
         change.set(self, rows=both[index])
 
-    def copy(self) -> Slots:
+    @classmethod
+    def of(cls, rows: Rows | None) -> Self:
+        """Slots with these rows; None: none."""
+        slots = cls()
+        if rows is not None:
+            with Transaction() as change:
+                slots.put(np.arange(len(rows)), rows, change)
+        return slots
+
+    def copy(self) -> Self:
         """An independent copy."""
-        twin = Slots()
+        twin = type(self)()
         twin.rows = self.rows.copy() if isinstance(self.rows, GrowingRows) else self.rows
         return twin
 
-    def savepoint(self) -> Rows | None:
-        """The present rows, for `at`: copied if they can be overwritten, but not packed."""
-        return VectorRows(self.rows.dense().copy()) if isinstance(self.rows, GrowingRows) else self.rows
-
-    @classmethod
-    def at(cls, savepoint: Rows | None) -> Slots:
-        """Slots with the rows of a savepoint."""
-        slots = cls()
-        if savepoint is not None:
-            with Transaction() as change:
-                slots.put(np.arange(len(savepoint)), savepoint, change)
-        return slots
+    def savepoint(self) -> SlotsSavepoint | AddedRowsSavepoint:
+        """The present rows: copied, because they can be overwritten, but not packed."""
+        rows = self.rows
+        return SlotsSavepoint(VectorRows(rows.dense().copy()) if isinstance(rows, GrowingRows) else rows)
 
     def add_features(self, n_features: int, *, sparse: bool) -> None:
         """Increases the number of features to `n_features`; all rows are 0 in the new ones."""
@@ -90,6 +93,38 @@ class Slots:
     def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
         """Which features some row has, shape (features,)."""
         return features_in_use([] if self.rows is None else [self.rows], n_features)
+
+
+class SlotsSavepoint(NamedTuple):
+    """The rows in slots at one moment; they are not changed."""
+
+    rows: Rows | None
+
+    def restored(self, change: Transaction) -> Slots:
+        """Slots with these rows."""
+        return Slots.of(self.rows)
+
+
+class AddedRows(Slots):
+    """Slots whose rows are never overwritten, only added to, so that a savepoint copies nothing."""
+
+    def savepoint(self) -> AddedRowsSavepoint:
+        return AddedRowsSavepoint(self, self.rows, len(self))
+
+
+class AddedRowsSavepoint(NamedTuple):
+    """Rows at one moment, since when rows were only added, and how many there were."""
+
+    slots: AddedRows
+    rows: Rows | None
+    size: int
+
+    def restored(self, change: Transaction) -> AddedRows:
+        """The slots without the rows since then, when the transaction is committed."""
+        if isinstance(self.rows, GrowingRows):
+            self.rows.truncate(self.size, change)
+        change.set(self.slots, rows=self.rows)
+        return self.slots
 
 
 class GrowingGram(GramRows):
@@ -238,6 +273,10 @@ class KeptRows:
     def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
         """Which features some row has, shape (features,)."""
         return features_in_use(self._parts(), n_features)
+
+    def savepoint(self) -> CopySavepoint:
+        """The present rows: a copy, because they can be overwritten."""
+        return CopySavepoint(self.copy())
 
     def copy(self) -> KeptRows:
         """An independent copy."""

@@ -7,7 +7,7 @@ rows that LASVM keeps are in `onkel.learners.storage.kernel_rows`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +21,7 @@ from onkel.kernels.tiles import add_scores
 from onkel.kernels.vectors import GrowingRows, VectorRows
 from onkel.states.state import LARGEST_COUNT, State
 
-__all__ = ["Support", "SupportSize"]
-
-
-class SupportSize(NamedTuple):
-    """A state of a `Support`, from which only vectors were added: its arrays and blocks, and how much was in use."""
-
-    size: int
-    coef: NDArray[np.float64]
-    moment: NDArray[np.float64]
-    row_ids: NDArray[np.int64]
-    blocks: list[Rows]
-    last: int  # rows in the last block
+__all__ = ["Support", "SupportSavepoint"]
 
 
 class Support:
@@ -161,17 +150,11 @@ class Support:
         twin._coef, twin._moment, twin._row_ids = self._coef.copy(), self._moment.copy(), self._row_ids.copy()
         return twin
 
-    def savepoint(self) -> SupportSize:
-        """The present state, as `rollback` takes it."""
+    def savepoint(self) -> SupportSavepoint:
+        """The present vectors; nothing is copied, because vectors are only ever added."""
+        names = ("_size", "_coef", "_moment", "_row_ids")
         last = len(self.blocks[-1]) if self.blocks else 0
-        return SupportSize(self._size, self._coef, self._moment, self._row_ids, list(self.blocks), last)
-
-    def rollback(self, savepoint: SupportSize, change: Transaction) -> None:
-        """Removes all vectors that were added since the savepoint was made, when the transaction is committed."""
-        size, coef, moment, row_ids, blocks, last = savepoint
-        if blocks and isinstance(blocks[-1], GrowingRows):
-            blocks[-1].truncate(last, change)
-        change.set(self, _size=size, _coef=coef, _moment=moment, _row_ids=row_ids, blocks=blocks)
+        return SupportSavepoint(self, {name: getattr(self, name) for name in names}, list(self.blocks), last)
 
     def merged(self) -> Support:
         """The same support without vectors that are the same row (equal row ids): each stands in its first place.
@@ -255,6 +238,22 @@ class Support:
         state.check(are_alike(blocks), "all blocks must be rows of one kind, dtype and number of features")
         support.blocks = [grown(state, b) if grows else b for b, grows in zip(blocks, growing, strict=True)]
         return support
+
+
+class SupportSavepoint(NamedTuple):
+    """A support at one moment, since when vectors were only added."""
+
+    support: Support
+    attributes: dict[str, Any]
+    blocks: list[Rows]
+    last: int  # rows in the last block
+
+    def restored(self, change: Transaction) -> Support:
+        """The support without the vectors since then, when the transaction is committed."""
+        if self.blocks and isinstance(self.blocks[-1], GrowingRows):
+            self.blocks[-1].truncate(self.last, change)
+        change.set(self.support, blocks=list(self.blocks), **self.attributes)
+        return self.support
 
 
 def grown(state: State, rows: Rows) -> GrowingRows:
