@@ -45,8 +45,8 @@ inline void shift(double* g, const double* ki, const double* kj, double step, co
   current_target().shift64(g, ki, kj, step, up, down, n, where);
 }
 
-// The records that Python shares with the core: those of onkel/learners/lasvm_solution.py, kernel_cache.py and lasvm.py
-// have the same fields.
+// What Python shares with the core: structured arrays of onkel/learners/lasvm/solution.py, lasvm/learner.py and
+// storage/kernel_rows.py have the fields of these structs, and LasvmRecord is a class of Python, too.
 struct LasvmSlot {
   int64_t row_id;     // of its example, or -1 if it is free
   int64_t n_keepers;  // outputs that keep the example

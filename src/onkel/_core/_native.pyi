@@ -329,7 +329,8 @@ def project_pass(
 ) -> bool: ...
 def coefficients(L: NDArray, beta: NDArray, A: NDArray) -> None: ...
 
-# LASVM: cpp/learn/lasvm.h has the arrays and records, onkel.learners.lasvm.solution and kernel_cache those of Python.
+# LASVM: cpp/learn/lasvm.h has the arrays and records; those of Python are in onkel.learners.lasvm.solution and
+# onkel.learners.storage.kernel_rows.
 # Structured arrays (outputs, slots, places, taken, position) are passed as their bytes.
 class LasvmRecord(Counts):
     n_slots: int

@@ -26,7 +26,7 @@ from onkel.estimators.online.fitted import reading
 from onkel.estimators.online.fitting import Outcome, Work
 from onkel.estimators.online.running import Batch, Running
 from onkel.kernels import Kernel
-from onkel.learners.perceptron.kernel import HYPOTHESES, Hypothesis, KernelPerceptronLearner
+from onkel.learners.perceptron.kernel import Hypothesis, KernelPerceptronLearner
 from onkel.learners.perceptron.kernel_epochs import KeptScoreEpochs
 from onkel.learners.perceptron.linear import LinearPerceptronLearner
 
@@ -140,7 +140,7 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def _check_params(self) -> None:
         super()._check_params()
         check_number(self.cache_size, "cache_size", self._name, at_least=0.0)
-        check_one_of(self.hypothesis, "hypothesis", HYPOTHESES, self._name)
+        check_one_of(self.hypothesis, "hypothesis", KernelPerceptronLearner.HYPOTHESES, self._name)
 
     def _new_learner(self, kernel: Kernel, n_features: int | None, n_outputs: int) -> KernelPerceptronLearner:
         return KernelPerceptronLearner(kernel, n_outputs, float(bool(self.fit_intercept)))
@@ -164,7 +164,7 @@ class KernelPerceptron(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         certificate = certify_perceptron_fit(run, self.n_iter_, self._is_psd)
         self._certified = Certified(self._running.learner.version, certificate)
         if self.max_iter > 1 and not outcome.converged and outcome.interrupted is None:
-            warn_of_conflicts(run.rows, work.batch.targets.y[run.place], self._name)
+            warn_of_conflicts(run.rows, work.batch.targets.y[run.row_at], self._name)
 
     # ---------------------------------------------------------------- what was learned
 

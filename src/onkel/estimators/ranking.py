@@ -15,7 +15,6 @@ from onkel.bounds.rankings import certify_ranking_fit
 from onkel.checks import check_integer, check_one_of
 from onkel.errors import ParameterError, ShapeError, warn
 from onkel.estimators.base.input import rows_to_predict
-from onkel.estimators.base.parameters import STRUCTURED_HYPOTHESES
 from onkel.estimators.base.shared_docs import shared_docs
 from onkel.estimators.base.targets import Queries
 from onkel.estimators.online import fitted
@@ -207,7 +206,7 @@ class RankingPerceptron(OnlineEstimator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_one_of(self.hypothesis, "hypothesis", STRUCTURED_HYPOTHESES, self._name)
+        check_one_of(self.hypothesis, "hypothesis", KernelRankingLearner.HYPOTHESES, self._name)
         check_one_of(self.pairs, "pairs", PAIRS, self._name)
         if self.k is not None:
             check_integer(self.k, "k", self._name, at_least=1)

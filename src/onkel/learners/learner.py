@@ -168,7 +168,7 @@ class LearnerBase(ABC):
     """
 
     CHANGES: ClassVar[tuple[str, ...]]  # the attributes that learning changes
-    APPENDED: ClassVar[tuple[str, ...]] = ()  # those of its arrays that it only adds to, behind the part in use
+    APPENDED: ClassVar[tuple[str, ...]] = ()  # those of its arrays that it only adds to, after the part in use
     CACHES: ClassVar[tuple[str, ...]] = ()  # the attributes that can be computed again, and are None until then
 
     record: _native.Counts

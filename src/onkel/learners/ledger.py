@@ -23,8 +23,8 @@ LEDGER = np.dtype([("round", np.int64), ("row", np.int64), ("class", np.int64), 
 class Ledger:
     """All updates in order. Each entry holds the round, the id of the row, the output ("class") and the step.
 
-    Rounds count from 1 over all epochs. `entries` is an array of dtype `LEDGER`. New entries are written behind the
-    last one, where nobody looks. They come in three ways:
+    Rounds count from 1 over all epochs. `entries` is an array of dtype `LEDGER`. New entries are written after
+    the last counted entry; readers see them only after the commit. They come in three ways:
 
     add, add_one         Python has the steps; the entries count when the transaction is committed.
     room_for, extend_to  A pass in the core writes them; they count when the transaction is committed.
@@ -57,7 +57,7 @@ class Ledger:
         """The same with a copy of the number, for a pass whose entries shall count with the rest of what it learns.
 
         They count when `extend_to` has been committed. If the pass is stopped, nothing has changed: what it wrote lies
-        where nobody looks, and the next pass writes over it.
+        after the last counted entry, and the next pass writes over it.
         """
         entries, n_entries = self.core_view(more)
         return entries, n_entries.copy()
@@ -78,20 +78,21 @@ class Ledger:
         self,
         steps: NDArray[np.float64],
         rounds: NDArray[np.int64],
-        rows: NDArray[np.int64],
+        row_ids: NDArray[np.int64],
         change: Transaction,
     ) -> None:
-        """Adds the updates of a chunk: steps (b, outputs), 0 where there was none; rounds and ids of the rows (b,)."""
+        """Adds the updates of a chunk: steps (b, outputs), 0 where there was none; rounds and row ids (b,)."""
         chunk, output = np.nonzero(steps)
         self.reserve(len(chunk))
         count = self._count.item()
         new = self._room[count : count + len(chunk)]
-        new["round"], new["row"], new["class"], new["step"] = rounds[chunk], rows[chunk], output, steps[chunk, output]
+        new["round"], new["row"] = rounds[chunk], row_ids[chunk]
+        new["class"], new["step"] = output, steps[chunk, output]
         change.set(self, _count=np.array([count + len(chunk)]))
 
-    def add_one(self, steps: NDArray[np.float64], round: int, row: int, change: Transaction) -> None:
+    def add_one(self, steps: NDArray[np.float64], round: int, row_id: int, change: Transaction) -> None:
         """Adds the updates of one example, faster than `add`: steps (1, outputs), its round and the id of its row."""
-        new = [(round, row, output, step) for output, step in enumerate(steps[0].tolist()) if step]
+        new = [(round, row_id, output, step) for output, step in enumerate(steps[0].tolist()) if step]
         self.reserve(len(new))
         count = self._count.item()
         self._room[count : count + len(new)] = new

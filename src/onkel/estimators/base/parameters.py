@@ -20,7 +20,6 @@ from onkel.kernels.rows import Rows
 __all__ = [
     "FREE",
     "SCIKIT_LEARN",
-    "STRUCTURED_HYPOTHESES",
     "BuiltWith",
     "bytes_of",
     "check_budget",
@@ -35,7 +34,6 @@ FREE = frozenset({"max_iter", "shuffle", "random_state", "class_weight", "warm_s
 MOST_BUDGET = 1 << 62  # which the compiled core can count
 MOST_BYTES = 1 << 62
 SCIKIT_LEARN: dict[str, Any] = {"gamma": None, "degree": 3, "coef0": 1}  # the defaults of its ridge and its maps
-STRUCTURED_HYPOTHESES = ("averaged", "voted", "last")  # of the perceptrons for lists and for sentences
 
 
 def check_budget(budget: Any, name: str, *, none: bool = False) -> None:

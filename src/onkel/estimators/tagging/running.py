@@ -138,7 +138,7 @@ class RunningTagger:
         if not new:
             return
         labels = (*self.labels, *new)
-        learner = self.learner.with_labels(len(labels)) if self.labels else self.form.new_learner(len(labels))
+        learner = self.learner.with_labels(labels) if self.labels else self.form.new_learner(len(labels))
         with self.lock:
             assign(self, labels=labels, learner=learner)
 

@@ -18,7 +18,7 @@ from onkel.bounds.theorems import Certificate
 from onkel.checks import check_integer, check_number, check_one_of
 from onkel.errors import InputError
 from onkel.estimators.base.estimator import Estimator
-from onkel.estimators.base.parameters import STRUCTURED_HYPOTHESES, BuiltWith
+from onkel.estimators.base.parameters import BuiltWith
 from onkel.estimators.online import state as states
 from onkel.estimators.online.certificate import Certified
 from onkel.estimators.online.fitted import reading
@@ -31,6 +31,7 @@ from onkel.estimators.tagging.input import Tags, read_sequences, read_tags
 from onkel.estimators.tagging.running import Cached, RunningTagger, SentenceBatch
 from onkel.estimators.tagging.state import learned, read_running
 from onkel.kernels import Kernel
+from onkel.learners.tagging.learner import TagLearnerBase
 from onkel.models.tagging.constraints import SCHEMES, allowed_mask, best_allowed, check_scheme
 from onkel.models.tagging.tagger import Explanation, FeatureWeight, Labelling, Tagger
 from onkel.states.state import State
@@ -167,7 +168,7 @@ class SequencePerceptron(Estimator):
         if self.n_bits is not None and self.n_bits > 30:
             raise InputError(f"{who}: n_bits must be at most 30; got {self.n_bits}.")
         check_number(self.margin, "margin", who, at_least=0.0)
-        check_one_of(self.hypothesis, "hypothesis", STRUCTURED_HYPOTHESES, who)
+        check_one_of(self.hypothesis, "hypothesis", TagLearnerBase.HYPOTHESES, who)
         if self.order not in (1, 2) or isinstance(self.order, bool):
             raise InputError(f"{who}: order must be 1 or 2; got {self.order!r}.")
         if self.scheme is not None:

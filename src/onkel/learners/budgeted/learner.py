@@ -5,7 +5,7 @@ A chunk of examples is learned in parts of at most `CHUNK` rows, and each part i
 1. The kernel values of the part with the slots, and with itself, are computed at once.
 2. With these values the examples are learned one by one, on copies of the learner's arrays: in the compiled core
    (cpp/learn/budget.h), or in Python (`onkel.learners.budgeted.python_pass`) if the core has no twin of the rule or
-   policy. The updates are written behind the entries of the ledger.
+   policy. The updates are written after the counted entries of the ledger.
 3. The copies take the place of the arrays, the rows that entered a slot are written into it, and the new entries of
    the ledger count, all at once.
 
@@ -52,7 +52,7 @@ from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.policies import Memory, Policy, RecordField
 from onkel.learners.rules import Regularised, Rule
-from onkel.learners.storage.slots import Slots, features_in_use
+from onkel.learners.storage.slots import Slots
 from onkel.learners.storage.support import Support
 from onkel.models.expansion import Expansion
 from onkel.states.state import LARGEST_COUNT, State
@@ -203,7 +203,7 @@ class BudgetedLearner(LearnerBase):
 
     def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
         """Which of the features some support vector has."""
-        return self.slots.features_in_use(n_features) | features_in_use(self.grown.blocks, n_features)
+        return self.slots.features_in_use(n_features) | self.grown.features_in_use(n_features)
 
     def end_epoch(self) -> None:
         """Without a budget, merges the support vectors that are the same row; slots may hold a row twice."""

@@ -171,7 +171,7 @@ class LasvmSolution:
 
         Examples that no output keeps are dropped. `n_slots` is the least number of slots. The solution goes on exactly
         as the one that `kept` comes from: neither the order of `zeros` nor that of the heap matters, and free slots
-        behind the last one in use are as good as new.
+        after the last one in use are as good as new.
         """
         kept = kept.of_slots(np.asarray(kept.sign.any(axis=0)))
         slots, n_slots = kept.slots, max(n_slots, int(kept.slots.max(initial=-1)) + 1)

@@ -24,20 +24,17 @@ from onkel.learners.counts import count_settings, read_counts
 from onkel.learners.learner import Floats, Ints, LearnerBase
 from onkel.learners.ledger import Ledger
 from onkel.learners.rules import is_mistake
-from onkel.learners.storage.slots import features_in_use
 from onkel.learners.storage.support import Support
 from onkel.models.expansion import Expansion
 from onkel.models.vote import Vote, vote_weights
 from onkel.states.state import Setting, State
 
-__all__ = ["CHUNK", "HYPOTHESES", "PANEL", "Hypothesis", "KernelPerceptronLearner", "decide"]
+__all__ = ["CHUNK", "PANEL", "Hypothesis", "KernelPerceptronLearner", "decide"]
 
 Hypothesis = Literal["averaged", "voted", "last", "random", "best"]
-HYPOTHESES = ("averaged", "voted", "last", "random", "best")
 
 PANEL = 32  # products are fastest with a multiple of this many support vectors
 CHUNK = 256  # rows that are decided on one Gram matrix
-KEPT_COUNTS = ("n_seen", "next_row_id")  # in a state; the ledger tells the others
 
 
 def decide(
@@ -72,13 +69,13 @@ def decide(
     """
     b = len(x)
     steps, K = np.empty(y.shape), np.empty((0, b), dtype=x.dtype)
-    place = np.full(b, -1)  # the row of K that holds the kernel values of a row of the chunk, or −1
+    row_of_K = np.full(b, -1)  # the row of K that holds the kernel values of a row of the chunk, or −1
     held = stop = calls = 0
     while True:
         margin = np.empty(b - stop)
-        wrong = _native.least_margins(place, stop, y, scores, offsets, lengths, margin)
+        wrong = _native.least_margins(row_of_K, stop, y, scores, offsets, lengths, margin)
         if wrong > b // 8 or calls > 8:  # many, or new ones again and again: compute all that are missing
-            needed = np.flatnonzero(place[stop:] < 0)
+            needed = np.flatnonzero(row_of_K[stop:] < 0)
         else:
             needed = _nearest(margin, wrong)
         if len(needed):
@@ -86,11 +83,11 @@ def decide(
             if held > len(K):
                 old, K = K, np.empty((min(b, max(held, 2 * len(K), b // 8)), b), dtype=x.dtype)
                 K[:before] = old[:before]
-            place[stop + needed] = np.arange(before, held)
+            row_of_K[stop + needed] = np.arange(before, held)
             _fill_rows(kernel, x, stop + needed, K[before:held])
-        stop = _native.perceptron_pass(K, place, stop, y, w, bias, scores, offsets, steps, sq_norms)
+        stop = _native.perceptron_pass(K, row_of_K, stop, y, w, bias, scores, offsets, steps, sq_norms)
         if stop == b:
-            met = np.flatnonzero(place >= 0)  # only these rows can be mistakes
+            met = np.flatnonzero(row_of_K >= 0)  # only these rows can be mistakes
             return steps, met[steps[met].any(axis=1)]
         calls += 1
 
@@ -125,6 +122,8 @@ class KernelPerceptronLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/kernel-perceptron"
     VERSION: ClassVar[int] = 1
+    HYPOTHESES: ClassVar[tuple[str, ...]] = ("averaged", "voted", "last", "random", "best")
+    STATE_COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "next_row_id")  # the ledger tells the others
     CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "support", "sq_norms", "n_outputs")
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("bias",)
 
@@ -151,9 +150,9 @@ class KernelPerceptronLearner(LearnerBase):
         entries, row_ids = self.ledger.entries, self.support.row_ids
         entries = entries[entries["round"] < rounds[entries["class"]]]
         order = np.argsort(row_ids)
-        place = order[np.searchsorted(row_ids, entries["row"], sorter=order)]
+        vector = order[np.searchsorted(row_ids, entries["row"], sorter=order)]
         coef = np.zeros((len(row_ids), self.n_outputs))
-        np.add.at(coef, (place, entries["class"]), entries["step"])
+        np.add.at(coef, (vector, entries["class"]), entries["step"])
         return coef
 
     def hypothesis(self, which: Hypothesis, draw: float = 0.0) -> Floats:
@@ -170,7 +169,7 @@ class KernelPerceptronLearner(LearnerBase):
             return self.guess_at(np.full(self.n_outputs, 1 + int(draw * self.n_seen)))
         if which == "best":
             return self.guess_at(np.array([self.ledger.end_of_longest(o, self.n_seen) for o in range(self.n_outputs)]))
-        raise AttributeError("a vote of all guesses has no coefficients of its own; see mistakes_ and model_")
+        raise AttributeError("a vote of all guesses has no coefficients of its own; ask for its scorer")
 
     def scores(self, rows: Rows, coef: Floats | None = None) -> Floats:
         """The scores (n, outputs) of the current hypothesis or, if given, with other coefficients (m, outputs)."""
@@ -195,8 +194,8 @@ class KernelPerceptronLearner(LearnerBase):
             return Expansion(self.kernel, rows, row_ids, coef[order], self.bias * coef.sum(axis=0))
         entries = self.ledger.entries
         start, weight = vote_weights(entries["round"], entries["class"], self.n_outputs, self.n_seen)
-        place, output, step = np.searchsorted(row_ids, entries["row"]), entries["class"].copy(), entries["step"].copy()
-        return Vote(self.kernel, rows, row_ids, place, output, step, weight, start, self.bias)
+        vector, output, step = np.searchsorted(row_ids, entries["row"]), entries["class"].copy(), entries["step"].copy()
+        return Vote(self.kernel, rows, row_ids, vector, output, step, weight, start, self.bias)
 
     # ---------------------------------------------------------------- changes
 
@@ -217,7 +216,7 @@ class KernelPerceptronLearner(LearnerBase):
 
     def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
         """Which of the features some support vector has."""
-        return features_in_use(self.support.blocks, n_features)
+        return self.support.features_in_use(n_features)
 
     def end_epoch(self) -> None:
         """Merges the support vectors that are the same row, learned in several epochs."""
@@ -277,7 +276,7 @@ class KernelPerceptronLearner(LearnerBase):
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
         settings: dict[str, Setting] = {"kernel": self.kernel, "bias": self.bias}
-        settings |= count_settings(self.record, KEPT_COUNTS)
+        settings |= count_settings(self.record, self.STATE_COUNTS)
         arrays = {"sq_norms": self.sq_norms.copy(), **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays).with_part("support", self.support.state())
 
@@ -290,7 +289,7 @@ class KernelPerceptronLearner(LearnerBase):
         state.check(len(sq_norms) == learner.n_outputs >= 1, "'sq_norms' must have a number for each output")
         learner.support = Support.from_state(state.part("support"), learner.kernel, len(sq_norms))
         learner.sq_norms = sq_norms
-        read_counts(state, learner.record, KEPT_COUNTS)
+        read_counts(state, learner.record, cls.STATE_COUNTS)
         learner.ledger = Ledger.of_state(state, "ledger/", len(sq_norms), learner.n_seen)
         learner._count_updates(state)
         known = np.isin(learner.ledger.entries["row"], learner.support.row_ids).all()

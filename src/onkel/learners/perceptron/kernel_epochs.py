@@ -139,7 +139,7 @@ class KeptScoreEpochs:
         self.rows = rows.compact()  # in the order of the epoch, in the format that is multiplied faster
         self.y, self.w, self.row_ids = y.astype(np.int8), w, row_ids  # in the same order
         self._spare: Rows | None = None  # rows that are no longer needed, whose memory the next reordering uses
-        self.place = np.arange(self.n)  # the row of the data at each position of the epoch's order,
+        self.row_at = np.arange(self.n)  # the row of the data at each position of the epoch's order,
         self._position = np.arange(self.n)  # and the position of each row of the data
         self.ledger = Ledger()
         self.sq_norms = np.zeros(self.n_outputs)
@@ -213,8 +213,8 @@ class KeptScoreEpochs:
         np.add.at(coef, (entry, entries["class"]), entries["step"])
         np.add.at(moment, (entry, entries["class"]), entries["step"] * entries["round"])
         order = np.argsort(self.row_ids)
-        place = self.place[order[np.searchsorted(self.row_ids, row_ids, sorter=order)]]
-        online.support = Support.of(self._given, place, coef, moment, row_ids)
+        chosen = self.row_at[order[np.searchsorted(self.row_ids, row_ids, sorter=order)]]
+        online.support = Support.of(self._given, chosen, coef, moment, row_ids)
         return online
 
     def self_values(self) -> NDArray[np.float64]:
@@ -240,7 +240,7 @@ class KeptScoreEpochs:
             row_ids=self.row_ids[old],
             scores=scores,
             _self_values=self_values,
-            place=order,
+            row_at=order,
             _position=position,
         )
 
@@ -327,9 +327,9 @@ class KeptScoreEpochs:
             return
         scores = self.scores[:, where]
         if self._whole and self._kept + len(positions) <= len(self._columns):
-            place = slice(self._kept, self._kept + len(positions))
-            self._column_of[positions] = np.arange(place.start, place.stop)
-            self._kept = place.stop
-            add_scores(self.kernel, self.rows, s, A, scores.T, values=self._columns[place].T)
+            new = slice(self._kept, self._kept + len(positions))
+            self._column_of[positions] = np.arange(new.start, new.stop)
+            self._kept = new.stop
+            add_scores(self.kernel, self.rows, s, A, scores.T, values=self._columns[new].T)
         else:
             add_scores(self.kernel, self.rows[where], s, A, scores.T)

@@ -23,8 +23,6 @@ from onkel.states.state import Setting, State
 
 __all__ = ["LinearPerceptronLearner"]
 
-KEPT_COUNTS = ("n_seen", "next_row_id")  # in a state; the ledger tells the others
-
 
 class LinearPerceptronLearner(LearnerBase):
     """The weight vectors and offsets of all outputs.
@@ -43,6 +41,8 @@ class LinearPerceptronLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/linear-perceptron"
     VERSION: ClassVar[int] = 1
+    HYPOTHESES: ClassVar[tuple[str, ...]] = ("averaged", "last")
+    STATE_COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "next_row_id")  # the ledger tells the others
     CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "V", "moments")
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("eta", "bias")
     kernel = None
@@ -74,7 +74,7 @@ class LinearPerceptronLearner(LearnerBase):
 
     def scorer(self, which: str = "last", draw: float = 0.0) -> LinearModel:
         """The hypothesis "last" or "averaged", as a frozen model."""
-        if which not in ("last", "averaged"):
+        if which not in self.HYPOTHESES:
             raise ParameterError(
                 "hypothesis must be averaged or last, since the guesses of the run were not kept; got "
                 f"{which!r}. Fit anew with hypothesis={which!r}."
@@ -138,7 +138,7 @@ class LinearPerceptronLearner(LearnerBase):
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
         settings: dict[str, Setting] = {"eta": self.eta, "bias": self.bias}
-        settings |= count_settings(self.record, KEPT_COUNTS) | self.ledger.settings()
+        settings |= count_settings(self.record, self.STATE_COUNTS) | self.ledger.settings()
         arrays = {"V": self.V.copy(), "moments": self.moments.copy(), **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays)
 
@@ -151,7 +151,7 @@ class LinearPerceptronLearner(LearnerBase):
         learner = cls._untaught(state, V.shape[1] - 1, V.shape[0])
         state.check(learner.n_outputs == len(V), f"'V' must have {learner.n_outputs} outputs; got {len(V)}")
         learner.V, learner.moments = V, np.array(state.array("moments", np.float64, V.shape))
-        read_counts(state, learner.record, KEPT_COUNTS)
+        read_counts(state, learner.record, cls.STATE_COUNTS)
         learner.ledger = Window.of_state(state, "ledger/", len(V), learner.n_seen)
         learner._count_updates(state)
         return learner

@@ -27,7 +27,6 @@ from onkel.learners.counts import count_settings, read_counts
 from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.perceptron.primal import core_rows, most_rows, new_ledger
-from onkel.learners.storage.slots import features_in_use
 from onkel.learners.storage.support import Support
 from onkel.models.expansion import Expansion
 from onkel.models.linear import LinearModel
@@ -36,7 +35,6 @@ from onkel.states.state import Setting, State
 __all__ = ["KernelPRankLearner", "LinearPRankLearner", "prank_steps"]
 
 CHUNK = 256  # rows that are decided on one Gram matrix
-KEPT_COUNTS = ("n_seen", "next_row_id", "n_mistakes")  # in a state; the ledger tells the updates
 
 
 def prank_steps(scores: Floats, targets: Floats) -> Floats:
@@ -58,6 +56,7 @@ class _PRank(LearnerBase):
 
     KIND: ClassVar[str]
     VERSION: ClassVar[int] = 1
+    STATE_COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "next_row_id", "n_mistakes")  # the ledger tells the updates
     BUILT_FROM: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, n_outputs: int) -> None:
@@ -82,7 +81,8 @@ class _PRank(LearnerBase):
             self.record.n_updates = len(self.ledger)
 
     def _state(self, settings: dict[str, Setting], arrays: dict[str, NDArray]) -> State:
-        settings |= {"n_outputs": self.n_outputs, **count_settings(self.record, KEPT_COUNTS), **self.ledger.settings()}
+        counts = count_settings(self.record, self.STATE_COUNTS)
+        settings |= {"n_outputs": self.n_outputs, **counts, **self.ledger.settings()}
         arrays = {"thresholds": self.thresholds.copy(), **arrays, **self.ledger.arrays("ledger/")}
         return State(self.KIND, self.VERSION, settings, arrays)
 
@@ -90,7 +90,7 @@ class _PRank(LearnerBase):
         """Takes thresholds, counts and ledger from a state."""
         n_outputs = state.count("n_outputs")
         self.thresholds = np.array(state.array("thresholds", np.float64, (n_outputs,)))
-        read_counts(state, self.record, KEPT_COUNTS)
+        read_counts(state, self.record, self.STATE_COUNTS)
         self.ledger = Window.of_state(state, "ledger/", n_outputs, self.n_seen)
         self.record.n_updates = len(self.ledger)
 
@@ -107,7 +107,7 @@ class LinearPRankLearner(_PRank):
 
     KIND = "learner/linear-prank"
     CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "thresholds", "w")
-    kernel: ClassVar[Kernel] = Linear()  # estimators show it as `kernel_`
+    kernel: ClassVar[Kernel] = Linear()  # which w·x is
 
     def __init__(self, n_features: int, n_outputs: int) -> None:
         super().__init__(n_outputs)
@@ -218,7 +218,7 @@ class KernelPRankLearner(_PRank):
 
     def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
         """Which of the features some support vector has."""
-        return features_in_use(self.support.blocks, n_features)
+        return self.support.features_in_use(n_features)
 
     def end_epoch(self) -> None:
         """Merges the support vectors that are the same row, learned in several epochs."""

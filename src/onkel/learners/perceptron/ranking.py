@@ -173,6 +173,7 @@ class KernelRankingLearner(KernelPerceptronLearner):
 
     KIND: ClassVar[str] = "learner/kernel-ranking"
     BUILT_FROM: ClassVar[tuple[str, ...]] = (*KernelPerceptronLearner.BUILT_FROM, "pairs")
+    HYPOTHESES: ClassVar[tuple[str, ...]] = ("averaged", "voted", "last")
     CHANGES: ClassVar[tuple[str, ...]] = (*KernelPerceptronLearner.CHANGES, "radius_sq")
 
     def __init__(self, kernel: Kernel, pairs: Pairs) -> None:
@@ -197,11 +198,11 @@ class KernelRankingLearner(KernelPerceptronLearner):
         average, entries = self.scorer("averaged"), self.ledger.entries
         rounds, ends = np.unique(entries["round"], return_index=True)
         start, weight = vote_weights(rounds, np.zeros(len(rounds), dtype=np.int64), 1, self.n_seen)
-        place = np.searchsorted(average.row_ids, entries["row"])
+        vector = np.searchsorted(average.row_ids, entries["row"])
         ends = np.append(ends, len(entries)).astype(np.int64)
         used = np.concatenate([start, weight])
         given = (average.kernel, average.support, average.row_ids, average.coef, average.intercept)
-        return ItemVote(*given, place, entries["step"].copy(), ends, used)
+        return ItemVote(*given, vector, entries["step"].copy(), ends, used)
 
     # ---------------------------------------------------------------- learning
 
@@ -321,8 +322,8 @@ class _Items:
         spans = [slice(int(self.csr.indptr[i]), int(self.csr.indptr[i + 1])) for i in items]
         indices = np.concatenate([self.csr.indices[span] for span in spans])
         values = np.concatenate([step * self.csr.data[span] for step, span in zip(steps, spans, strict=True)])
-        where, place = np.unique(indices, return_inverse=True)
-        return where, np.bincount(place, values, minlength=len(where)).astype(np.float64, copy=False)
+        where, at = np.unique(indices, return_inverse=True)
+        return where, np.bincount(at, values, minlength=len(where)).astype(np.float64, copy=False)
 
 
 def _queries(groups: Groups, n_items: int, most: int) -> int:

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from onkel._core import aligned, aligned_empty
 from onkel.states.state import State
 
-__all__ = ["Part", "entries_of", "triangle_of_state", "wider"]
+__all__ = ["PartArrays", "entries_of", "triangle_of_state", "wider"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 @dataclasses.dataclass
-class Part:
+class PartArrays:
     """Arrays of the b examples that are being learned; `room` is the allocated size of the support."""
 
     K: NDArray  # (b, room): kernel values with the support
@@ -28,7 +28,7 @@ class Part:
     added: Ints  # (b,): 1 where an example became a support vector
 
     @classmethod
-    def empty(cls, b: int, room: int, n_outputs: int, dtype: np.dtype, *, full: bool = False) -> Part:
+    def empty(cls, b: int, room: int, n_outputs: int, dtype: np.dtype, *, full: bool = False) -> PartArrays:
         """Allocates the arrays. With `full` no example can become a support vector, and K_chunk is (b, 1)."""
         K_chunk = np.empty((b, 1 if full else b), dtype)
         K, Z = np.empty((b, room), dtype), aligned_empty((b, room), np.float64)

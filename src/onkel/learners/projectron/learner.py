@@ -23,8 +23,8 @@ Projectron, with one output and a PSD kernel, by the score α·k, which is cheap
 `onkel.learners.projectron.screening` and cpp/learn/screen.h state the error bounds.
 
 How a part is learned at once: β is copied and the copy is updated, and the rows of L and the ids of new support vectors
-are written behind those in use, where nobody looks; then a transaction puts everything in place. The screening needs
-none: one native call decides and makes all changes.
+are written after those in use, which is all that readers see; then a transaction puts everything in place. The
+screening needs none: one native call decides and makes all changes.
 [Orabona, Keshet and Caputo 2009]
 """
 
@@ -46,7 +46,7 @@ from onkel.kernels.vectors import GrowingRows
 from onkel.learners.counts import COUNTS, count_settings, read_counts
 from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
-from onkel.learners.projectron.arrays import Part, entries_of, triangle_of_state, wider
+from onkel.learners.projectron.arrays import PartArrays, entries_of, triangle_of_state, wider
 from onkel.learners.projectron.screening import LEDGER_FULL, UNDECIDED, Inverse, with_deferred
 from onkel.learners.storage.slots import AddedRows
 from onkel.learners.storage.support import grown
@@ -108,7 +108,7 @@ class ProjectingLearner(LearnerBase):
         self.record: _native.ProjectronRecord = _native.ProjectronRecord()
         self.ledger = Window(window)
         self._alpha: Alpha | None = None
-        self._one: Part | None = None  # the arrays of `learn_one`
+        self._one: PartArrays | None = None  # the arrays of `learn_one`
         self._inverse: Inverse | None = None  # of L, once single examples are screened
         self._screen: _native.Screen32 | None = None  # the core's screening, valid until the state changes otherwise
         self._exact: _native.Exact32 | None = None  # decides by α·k where there is no screening; valid as long
@@ -301,7 +301,7 @@ class ProjectingLearner(LearnerBase):
         b, m = len(rows), len(self)
         self.make_room(m + b)
         full = self.budget is not None and m >= self.budget
-        part = Part.empty(b, len(self.L), self.n_outputs, rows.dtype, full=full)
+        part = PartArrays.empty(b, len(self.L), self.n_outputs, rows.dtype, full=full)
         if full:
             part.K_chunk[:, 0] = self.kernel.inner.diagonal(rows)
         else:
@@ -356,7 +356,7 @@ class ProjectingLearner(LearnerBase):
         part, inverse = self._one, self._inverse
         if part is None or not part.fits(len(self.L), self.n_outputs, dtype):
             self._exact = None
-            part = self._one = Part.empty(1, len(self.L), self.n_outputs, dtype)
+            part = self._one = PartArrays.empty(1, len(self.L), self.n_outputs, dtype)
         by_alpha = not self.aggressive
         if m < SCREENED_FROM or (by_alpha and not (self.projects and self.n_outputs == 1 and self.kernel.is_psd)):
             return None
@@ -380,7 +380,7 @@ class ProjectingLearner(LearnerBase):
         # fmt: on
         return self._screen
 
-    def _pass(self, x: Rows, y: Floats, w: Floats, row_ids: Ints, part: Part, known: int) -> None:
+    def _pass(self, x: Rows, y: Floats, w: Floats, row_ids: Ints, part: PartArrays, known: int) -> None:
         """Learns from the examples one by one, given K and K_chunk; the first `known` components of Z are computed."""
         b, m, p, record = len(x), len(self), part, self.record.copy()
         self._screen = self._exact = None  # they write to the present record
@@ -400,12 +400,12 @@ class ProjectingLearner(LearnerBase):
                 self.ledger.extend_to(n_entries, change)
             if record.size > m:
                 new = p.added.nonzero()[0]
-                places = np.arange(m, record.size)
-                self.slot_row_ids[places] = row_ids[new]
+                slots = np.arange(m, record.size)
+                self.slot_row_ids[slots] = row_ids[new]
                 if self.K_S is not None:
-                    for place, i in zip(places, new, strict=True):
-                        self.K_S[place, :place], self.K_S[place, place] = p.K[i, :place], p.K_chunk[i, i]
-                self.slots.put(places, x[new] if b > 1 else x, change)
+                    for slot, i in zip(slots, new, strict=True):
+                        self.K_S[slot, :slot], self.K_S[slot, slot] = p.K[i, :slot], p.K_chunk[i, i]
+                self.slots.put(slots, x[new] if b > 1 else x, change)
 
     def make_room(self, size: int) -> None:
         """Makes room for `size` support vectors, at most for the budget; what was learned stays the same."""

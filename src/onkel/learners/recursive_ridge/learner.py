@@ -50,7 +50,6 @@ from onkel.learners.counts import count_settings, read_counts
 from onkel.learners.learner import ONE, Floats, Ints, LearnerBase, fill_chunk
 from onkel.learners.ledger import Window
 from onkel.learners.recursive_ridge.least_squares import Covariance, Triangle, prior
-from onkel.learners.storage.slots import features_in_use
 from onkel.learners.storage.support import Support
 from onkel.models.expansion import Expansion
 from onkel.states.state import Setting, State
@@ -58,7 +57,6 @@ from onkel.states.state import Setting, State
 __all__ = ["FLOOR", "RecursiveRidgeLearner", "variances"]
 
 CHUNK = 64  # rows whose kernel values are computed at once
-KEPT_COUNTS = ("n_seen", "next_row_id")  # in a state; the ledger tells the updates, and numbers are no mistakes
 ROUNDING = 100 * np.finfo(np.float64).eps  # u, a bound on the relative error of kernel values, with a margin
 WORK = 1 << 24  # entries of covariances that a part visits: about 0.1 s
 # `onkel.kernels.centers` compares this with the tolerances of the other factors.
@@ -147,6 +145,7 @@ class RecursiveRidgeLearner(LearnerBase):
 
     KIND: ClassVar[str] = "learner/recursive-ridge"
     VERSION: ClassVar[int] = 1
+    STATE_COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "next_row_id")  # the ledger tells the updates
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("alpha", "nu", "forgetting", "budget")
     CHANGES: ClassVar[tuple[str, ...]] = ("record", "ledger", "dictionary", "estimate")
     CACHES: ClassVar[tuple[str, ...]] = ("_coef",)
@@ -214,7 +213,7 @@ class RecursiveRidgeLearner(LearnerBase):
 
     def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
         """Which of the features some row of the dictionary has."""
-        return features_in_use(self.dictionary.blocks, n_features)
+        return self.dictionary.features_in_use(n_features)
 
     def end_epoch(self) -> None:
         """Does nothing: a row that is visited in several epochs is in the dictionary once, and then in its span."""
@@ -295,7 +294,7 @@ class RecursiveRidgeLearner(LearnerBase):
     def state(self) -> State:
         """Everything the learner knows, as named values and arrays."""
         settings: dict[str, Setting] = {"kernel": self.kernel, **self._parameters()}
-        settings |= count_settings(self.record, KEPT_COUNTS) | self.ledger.settings()
+        settings |= count_settings(self.record, self.STATE_COUNTS) | self.ledger.settings()
         known = self.estimate.copy()
         arrays = {"factor": known.factor.entries, "lengths": known.lengths, "w": known.w}
         arrays["covariance"] = known.covariance.values
@@ -323,7 +322,7 @@ class RecursiveRidgeLearner(LearnerBase):
         learner = cls(kernel, w.shape[1], **parameters)
         covariance = prior(learner.forgetting, np.array(state.array("covariance", np.float64, (m, m))))
         learner.estimate, learner.dictionary = Estimate(factor, np.array(lengths), w, covariance), dictionary
-        read_counts(state, learner.record, KEPT_COUNTS)
+        read_counts(state, learner.record, cls.STATE_COUNTS)
         learner.ledger = Window.of_state(state, "ledger/", w.shape[1], learner.n_seen)
         learner.record.n_updates = len(learner.ledger)
         learner._coef = None

@@ -149,7 +149,7 @@ def prior(forgetting: float, values: Floats | None = None) -> Covariance:
 class Triangle:
     """A lower triangular matrix T (m, m) that grows by rows, stored row after row without the zeros.
 
-    It does not change: `with_row` returns a longer one, which may be in the same memory behind the last row. So only
+    It does not change: `with_row` returns a longer one, which may be in the same memory after the last row. So only
     one of several longer triangles can be used.
     """
 

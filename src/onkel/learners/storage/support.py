@@ -19,6 +19,7 @@ from onkel.kernels.rows import NO_ROWS, GramRows, Rows, joined
 from onkel.kernels.rows_state import kernel_rows, rows_state
 from onkel.kernels.tiles import add_scores
 from onkel.kernels.vectors import GrowingRows, VectorRows
+from onkel.learners.storage.slots import features_in_use
 from onkel.states.state import LARGEST_COUNT, State
 
 __all__ = ["Support", "SupportSavepoint"]
@@ -116,7 +117,7 @@ class Support:
         change: Transaction,
         factor: float = 1.0,
     ) -> None:
-        """Appends the coefficients, moments and row ids of new vectors, behind those in use."""
+        """Appends the coefficients, moments and row ids of new vectors, after those in use."""
         old, new = self._size, self._size + len(coef)
         rooms: list[NDArray] = [self._coef, self._moment, self._row_ids]
         if new > len(self._coef):
@@ -161,14 +162,14 @@ class Support:
 
         This support itself, if there are none.
         """
-        row_ids, first, place = np.unique(self.row_ids, return_index=True, return_inverse=True)
+        row_ids, first, merged = np.unique(self.row_ids, return_index=True, return_inverse=True)
         if len(row_ids) == len(self):
             return self
         order = np.argsort(first)
-        row_ids, first, place = row_ids[order], first[order], np.argsort(order)[place]
+        row_ids, first, merged = row_ids[order], first[order], np.argsort(order)[merged]
         coef, moment = np.zeros((2, len(row_ids), self.coef.shape[1]))
-        np.add.at(coef, place, self.coef)
-        np.add.at(moment, place, self.moment)
+        np.add.at(coef, merged, self.coef)
+        np.add.at(moment, merged, self.moment)
         rows = self.all_rows()
         assert rows is not None
         return Support.of(rows, first, coef, moment, row_ids)
@@ -202,6 +203,10 @@ class Support:
                     grown.append(wide, change)
                 wide = grown
             self.blocks.append(wide)
+
+    def features_in_use(self, n_features: int) -> NDArray[np.bool_]:
+        """Which features some vector has, shape (features,)."""
+        return features_in_use(self.blocks, n_features)
 
     def all_rows(self) -> Rows | None:
         """All support vectors as one block; None if there are none."""

@@ -7,6 +7,7 @@ For small problems: every update adds support vectors, and every score takes one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -154,22 +155,26 @@ class KernelTagLearner(TagLearnerBase):
 
     # ---------------------------------------------------------------- changes
 
-    def with_labels(self, n_labels: int) -> KernelTagLearner:
-        """A copy with more labels; the weights of new ones are 0."""
+    def with_labels(self, labels: Sequence[str]) -> KernelTagLearner:
+        """A copy with these labels; the weights of new ones are 0."""
+        return self._wider(len(labels))
+
+    def _wider(self, n_labels: int) -> KernelTagLearner:
+        """A copy with room for so many labels."""
         twin = KernelTagLearner(self.kernel, n_labels, order=self.order, margin=self.margin)
-        L, place = self.n_labels, np.r_[np.arange(self.n_labels), n_labels]
+        L, before = self.n_labels, np.r_[np.arange(self.n_labels), n_labels]
         twin.support = self.support.copy()
         twin.support.change_outputs(np.eye(L, n_labels))
-        twin.first[place, :L], twin.first_moment[place, :L] = self.first, self.first_moment
+        twin.first[before, :L], twin.first_moment[before, :L] = self.first, self.first_moment
         if twin.second is not None and twin.second_moment is not None:
-            cells = np.ix_(place, place, np.arange(L))
+            cells = np.ix_(before, before, np.arange(L))
             twin.second[cells], twin.second_moment[cells] = self.second, self.second_moment
         twin.record, twin.log = self.record.copy(), self.log
         return twin
 
     def copy(self) -> KernelTagLearner:
         """An independent copy."""
-        return self.with_labels(self.n_labels)
+        return self._wider(self.n_labels)
 
     # ---------------------------------------------------------------- state
 

@@ -6,6 +6,7 @@ number only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -55,8 +56,8 @@ class TagLearner(Protocol):
     def part_size(self, sentences: Sentences) -> int:
         """How many sentences one call of `learn` should have."""
 
-    def with_labels(self, n_labels: int) -> Self:
-        """A copy with more labels."""
+    def with_labels(self, labels: Sequence[str]) -> Self:
+        """A copy with these labels: those that it has, with the same numbers, and new ones behind them."""
 
     def lattice(self, sentences: Sentences, *, averaged: bool) -> Lattice:
         """The scores of all labellings, under the present guess or the average of all."""
@@ -74,7 +75,8 @@ class TagLearner(Protocol):
 class TagLearnerBase:
     """What all learners of sentences count (struct TagCounts in cpp/sequence/types.h), in `record`."""
 
-    COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "n_updates", "norm_sq", "radius_sq")  # those of them in a state
+    HYPOTHESES: ClassVar[tuple[str, ...]] = ("averaged", "voted", "last")
+    STATE_COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "n_updates", "norm_sq", "radius_sq")
     record: _native.TagCounts
 
     @property
@@ -112,10 +114,10 @@ class TagLearnerBase:
 
     def _count_settings(self) -> dict[str, Setting]:
         """The counts, as settings of a state."""
-        return {name: getattr(self.record, name) for name in self.COUNTS}
+        return {name: getattr(self.record, name) for name in self.STATE_COUNTS}
 
     def _read_counts(self, state: State) -> None:
         """Takes the counts from a state."""
-        for name in self.COUNTS:
+        for name in self.STATE_COUNTS:
             number = state.setting(name, float, at_least=-np.inf) if name.endswith("_sq") else state.count(name)
             setattr(self.record, name, number)

@@ -69,7 +69,7 @@ def log_of_state(state: State, n_features: int, n_pairs: int | None, n_labels: i
 
 
 @dataclasses.dataclass
-class _Part:
+class _LearnedPart:
     """A part that is being learned: the core writes z and marks the updates while it learns."""
 
     features: TokenFeatures
@@ -95,7 +95,7 @@ class TagLog:
 
     def __init__(self, updates: list[Updates] | None = None) -> None:
         self._done = updates or []
-        self._part: _Part | None = None
+        self._part: _LearnedPart | None = None
 
     def begin(
         self,
@@ -108,7 +108,7 @@ class TagLog:
     ) -> None:
         """Enters a part that will be learned next."""
         done = self.parts()
-        self._done, self._part = done, _Part(features, y, z, order, updated, n_seen)
+        self._done, self._part = done, _LearnedPart(features, y, z, order, updated, n_seen)
 
     def parts(self) -> list[Updates]:
         """All updates so far, in parts."""

@@ -8,6 +8,8 @@ Source: Cohen 2009, Margins, Mistakes, Ranking, Sequential Learning and the Perc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -127,9 +129,11 @@ class MarkovLearner(TagLearnerBase):
         assert isinstance(sentences, MarkovSentences)
         return self.scorer(averaged=averaged).lattice(sentences)
 
-    def with_labels(self, n_labels: int) -> MarkovLearner:
-        """A copy; its labels are given to it before it learns on."""
-        return self.copy()
+    def with_labels(self, labels: Sequence[str]) -> MarkovLearner:
+        """A copy with these labels."""
+        twin = self.copy()
+        twin.labels = tuple(labels)
+        return twin
 
     def copy(self) -> MarkovLearner:
         """An independent copy."""

@@ -13,6 +13,7 @@ Sequential Learning and the Perceptron, sec. 4.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -55,7 +56,7 @@ class StructuredLearner(TagLearnerBase):
 
     KIND: ClassVar[str] = "learner/structured"
     VERSION: ClassVar[int] = 1
-    COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "n_updates", "n_rows", "norm_sq", "radius_sq")
+    STATE_COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "n_updates", "n_rows", "norm_sq", "radius_sq")
     BUILT_FROM: ClassVar[tuple[str, ...]] = ("order", "margin", "exact", "observed", "log")
 
     def __init__(
@@ -104,30 +105,34 @@ class StructuredLearner(TagLearnerBase):
         twin.record = self.record.copy()
         return twin
 
-    def with_labels(self, n_labels: int) -> StructuredLearner:
-        """A copy with more labels; the weights of new ones are 0. The labels that there are keep their numbers."""
+    def with_labels(self, labels: Sequence[str]) -> StructuredLearner:
+        """A copy with these labels; the weights of new ones are 0. The labels that there are keep their numbers."""
+        return self._wider(len(labels))
+
+    def _wider(self, n_labels: int) -> StructuredLearner:
+        """A copy with room for so many labels."""
         twin = self._empty(n_labels)
         twin.add_features(self.n_features, self.n_bigrams)
-        L, labels = self.n_labels, np.arange(self.n_labels)
-        place = np.append(labels, n_labels)  # labels keep their rows, and the beginning of a sentence comes last
+        L, old_labels = self.n_labels, np.arange(self.n_labels)
+        before = np.append(old_labels, n_labels)  # labels keep their rows, and the beginning of a sentence comes last
         for name, table in self.tables.named().items():
             for part in ("w", "moment"):
                 old, new = getattr(table, part), getattr(twin.tables.named()[name], part)
                 if name == "features":
                     new[: self.n_rows, :L] = old[: self.n_rows, :L]
                 elif name == "transitions":
-                    new[place, :L] = old[:, :L]
+                    new[before, :L] = old[:, :L]
                 elif name == "second":
-                    new[np.ix_(place, place, labels)] = old[..., :L]
+                    new[np.ix_(before, before, old_labels)] = old[..., :L]
                 else:
-                    new[: self.n_bigrams, place, :L] = old[: self.n_bigrams, :, :L]
+                    new[: self.n_bigrams, before, :L] = old[: self.n_bigrams, :, :L]
         twin.tables.rows[: self.n_features] = self.tables.rows[: self.n_features]
         twin.log = None if self.log is None else self.log.copy()
         return twin
 
     def copy(self) -> StructuredLearner:
         """An independent copy."""
-        return self.with_labels(self.n_labels)
+        return self._wider(self.n_labels)
 
     def used(self) -> tuple[Ints, Ints]:
         """The features, and those of pairs of labels, that an update has changed, ascending."""
@@ -248,9 +253,9 @@ class StructuredLearner(TagLearnerBase):
         learner.tables.rows[: len(rows)] = rows
         for name, table in learner.tables.named().items():
             size = {"features": len(features), "observed": pairs}.get(name, len(table.w))
-            for part, place in (("w", table.w), ("moment", table.moment)):
-                shape = (size, *place.shape[1:-1], L)
-                place[:size, ..., :L] = state.array(f"{name}/{part}", place.dtype, shape)
+            for part, weights in (("w", table.w), ("moment", table.moment)):
+                shape = (size, *weights.shape[1:-1], L)
+                weights[:size, ..., :L] = state.array(f"{name}/{part}", weights.dtype, shape)
         learner._read_counts(state)
         learner.record.n_rows = len(features)
         if learner.log is not None:
