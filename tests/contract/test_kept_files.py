@@ -24,7 +24,7 @@ import zoo
 import onkel
 from onkel import registry
 from onkel.files.container import FORMAT
-from onkel.learners.perceptron.kernel import HYPOTHESES
+from onkel.learners.perceptron.kernel import KernelPerceptronLearner
 from onkel.states.state import State
 
 FOLDER = Path(__file__).parent / "kept_files"
@@ -42,7 +42,7 @@ KEPT_AS = {
     "Perceptron averaged": "averaged Perceptron",
     "Projectron aggressive": "aggressive Projectron",
     "RecursiveKernelRidge forgetting": "recursive, forgetting",
-    **{f"KernelPerceptron {name}": f"KernelPerceptron, {name}" for name in HYPOTHESES},
+    **{f"KernelPerceptron {name}": f"KernelPerceptron, {name}" for name in KernelPerceptronLearner.HYPOTHESES},
 }
 WANTED = zoo.with_tags(without=("unkept",))
 SPECIMENS = {KEPT_AS.get(name, name): specimen for name, specimen in zoo.SPECIMENS.items()}
