@@ -52,8 +52,9 @@ def test_the_primal_pass_is_v_and_its_moments_kept_by_hand(dtype, seed, bias, et
     V, M, F = np.zeros((2, 4)), np.zeros((2, 4)), np.empty(Y.shape)
     csr = as_csr(X, np.int64)
     rows = (csr.data, csr.indptr, csr.indices.astype(np.int32)) if sparse else (X.ravel(), None, None)
-    counts, ledger, n_entries = np.array([10, 0]), np.empty(60, dtype=LEDGER), np.zeros(1, dtype=np.int64)
-    state = (V, M, counts.view(np.uint8), ledger.view(np.int64).reshape(-1, 4), n_entries)
+    counts, ledger, n_entries = _native.Counts(), np.empty(60, dtype=LEDGER), np.zeros(1, dtype=np.int64)
+    counts.n_seen = 10
+    state = (V, M, counts, ledger.view(np.int64).reshape(-1, 4), n_entries)
     _native.primal_pass(*rows, Y, w, row_ids, eta, bias, *state, F)
     v, m, entries = np.zeros((2, 4)), np.zeros((2, 4)), []
     for i, x in enumerate(X.astype(float)):
@@ -66,7 +67,8 @@ def test_the_primal_pass_is_v_and_its_moments_kept_by_hand(dtype, seed, bias, et
                 v[o] += step * row
                 m[o] += (11 + i) * step * row
     assert ledger[: n_entries[0]].tolist() == entries
-    assert counts.tolist() == [40, 35]
+    assert (counts.n_seen, counts.next_row_id) == (40, 35)
+    assert counts.n_mistakes == counts.n_updates == len(entries)
     np.testing.assert_allclose(V, v, atol=1e-12)
     np.testing.assert_allclose(M, m, atol=1e-9)
 
