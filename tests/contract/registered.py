@@ -6,11 +6,13 @@ What is private to the package is read and patched in this module only.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import importlib
 import inspect
 import pickle
 import pkgutil
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -126,6 +128,15 @@ def learn_each(estimator: Any, X: Any, y: Any) -> Any:
         estimator.learn_one(X[i], part(y, i))
     return estimator
 
+
+# How to come to an estimator that goes on as another one does.
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda estimator: pickle.loads(pickle.dumps(estimator)),
+    "state": lambda estimator: type(estimator).from_state(estimator.state()),
+    "snapshot": lambda estimator: type(estimator)().resume(estimator.snapshot()),
+    "pickled snapshot": lambda estimator: type(estimator)().resume(pickle.loads(pickle.dumps(estimator.snapshot()))),
+}
 
 # scikit-learn 1.6 reads the column names of a polars frame only where pyarrow is installed, too
 OLD = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) < (1, 7)

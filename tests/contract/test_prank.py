@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -122,23 +119,6 @@ def test_scikit_learn_takes_it_for_a_classifier_and_can_score_how_far_off_it_is(
     assert clone(PRank("rbf", gamma=2.0)).get_params()["gamma"] == 2.0
     ranker = PRank(random_state=0).fit(X, y)
     assert ranker.score(X, y) == np.mean(ranker.predict(X) == y)
-
-
-@each_kernel
-@pytest.mark.parametrize("way", ["state", "pickle", "deepcopy", "resume"])
-def test_what_was_copied_goes_on_bit_for_bit(kernel, way):
-    X, y = stars()
-    ranker = PRank(kernel, random_state=0).fit(X[:50], y[:50])
-    twin = {
-        "state": lambda e: from_state(e.state()),
-        "pickle": lambda e: pickle.loads(pickle.dumps(e)),
-        "deepcopy": copy.deepcopy,
-        "resume": lambda e: type(e)().resume(e.snapshot()),
-    }[way](ranker)
-    assert twin.kernel_ == ranker.kernel_
-    for each in (ranker, twin):
-        each.partial_fit(X[50:], y[50:]).learn_one(X[0], y[0])
-    assert twin.state() == ranker.state()
 
 
 @each_kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import pickle
 import tracemalloc
@@ -13,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from contract.registered import (
     BUDGETED,
+    COPIES,
     ONLINE,
     assert_same,
     data,
@@ -68,12 +68,6 @@ def test_every_hypothesis_survives_a_pickle(hypothesis):
     assert again.model_ == machine.model_
 
 
-WAYS = {
-    "deepcopy": copy.deepcopy,
-    "pickle": lambda machine: pickle.loads(pickle.dumps(machine)),
-    "snapshot": lambda machine: type(machine)().resume(machine.snapshot()),
-    "pickled snapshot": lambda machine: type(machine)().resume(pickle.loads(pickle.dumps(machine.snapshot()))),
-}
 # with budgets that are full soon, and without
 COPIED = [
     *((cls, {}) for cls in ONLINE),
@@ -83,7 +77,7 @@ COPIED = [
 ]
 
 
-@pytest.mark.parametrize(("made", "way", "dtype"), pairwise(COPIED, list(WAYS), [np.float32, np.float64]))
+@pytest.mark.parametrize(("made", "way", "dtype"), pairwise(COPIED, list(COPIES), [np.float32, np.float64]))
 def test_a_copy_in_the_middle_of_a_stream_goes_on_alike(made, way, dtype):
     cls, params = made
     rng = np.random.default_rng(0)
@@ -93,7 +87,7 @@ def test_a_copy_in_the_middle_of_a_stream_goes_on_alike(made, way, dtype):
     for x, label in zip(X[:100], y[:100], strict=True):
         machine.predict_one(x)  # which prepares the support for products, and keeps that
         machine.learn_one(x, label)
-    twin = WAYS[way](machine)
+    twin = COPIES[way](machine)
     learn_each(machine, X[100:], y[100:])
     before = shown(machine, X)
     learn_each(twin, X[100:], y[100:])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import zoo
+from contract.registered import COPIES
+from pairwise import pairwise
 
 import onkel
 from onkel import registry
@@ -53,20 +55,16 @@ def test_a_model_predicts_what_its_estimator_predicts(name, y, rows):
     assert from_state(model.state()) == model
 
 
-@pytest.mark.parametrize("name", ONLINE)
-@pytest.mark.parametrize("way", ["state", "pickle", "deepcopy", "resume"])
+GOING_ON = [name for name, one in zoo.SPECIMENS.items() if one.online and one.goes_on]
+
+
+@pytest.mark.parametrize(("name", "way"), pairwise(GOING_ON, list(COPIES)))
 def test_what_was_copied_goes_on_bit_for_bit(name, way):
-    estimator, targets = learned(name, "three")
-    twin = {
-        "state": lambda e: from_state(e.state()),
-        "pickle": lambda e: pickle.loads(pickle.dumps(e)),
-        "deepcopy": copy.deepcopy,
-        "resume": lambda e: type(e)().resume(e.snapshot()),
-    }[way](estimator)
+    estimator = zoo.SPECIMENS[name].make()
+    twin = COPIES[way](estimator)
     assert twin.state() == estimator.state()
     for each in (estimator, twin):
-        each.partial_fit(X[90:], None if targets is None else targets[90:])
-        each.learn_one(X[0], *(() if targets is None else (targets[0],)))
+        zoo.SPECIMENS[name].go_on(each)
     assert twin.state() == estimator.state()
 
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import sys
-from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from interruptions import stop_at_line
 from pairwise import FULL
 from reference.online_oracles import SlowProjectron
 from streams import learn_in_parts
 
-import onkel
 from onkel._core import _native, aligned_zeros
 from onkel.kernels import RBF, Custom, Precomputed, prepare
 from onkel.learners.learner import Learner
 from onkel.learners.projectron import learner as projecting
 from onkel.learners.projectron.learner import NO_LIMIT, ProjectingLearner
 
-ROOT = str(Path(onkel.__file__).parent)
 either = pytest.mark.parametrize("aggressive", [False, True])
 every_kind = pytest.mark.parametrize("kind", ["dense", "float32", "csr", "objects", "gram"])
 
@@ -76,33 +74,6 @@ class Stream:
             self.one(learner, i)
 
 
-class StopError(Exception):
-    pass
-
-
-@contextmanager
-def stopped_at(line):
-    """Raises StopError at the given line event, counted from 1, of the package's own code."""
-    passed = 0
-
-    def trace(frame, event, arg):
-        nonlocal passed
-        if not frame.f_code.co_filename.startswith(ROOT):
-            return None
-        if event == "line":
-            passed += 1
-            if passed == line:
-                raise StopError
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-
-
 # ---------------------------------------------------------------- all or nothing
 
 
@@ -120,21 +91,16 @@ def test_a_chunk_that_is_stopped_anywhere_is_learned_up_to_a_whole_part(kind, ou
         stream.chunk(straight, start, min(start + 16, 70))
         states[straight.n_seen] = straight.state()
     step = 1 if FULL or (kind, outputs) == ("dense", 1) else 5  # the others differ in the lines of their rows only
-    line, seen = 0, set()
-    while True:
-        line += step
+    seen = set()
+    for line in itertools.count(0, step):
         learner = ProjectingLearner.from_state(begin)
-        try:
-            with stopped_at(line):
-                stream.chunk(learner, 30, 70)
-        except StopError:
-            assert learner.state() == states[learner.n_seen]
-            seen.add(learner.n_seen)
-            if line % 10 == 0 and learner.n_seen < 70:
-                stream.chunk(learner, learner.n_seen, 70)
-                assert learner.state() == states[70]
-            continue
-        break
+        if stop_at_line(lambda learner=learner: stream.chunk(learner, 30, 70), line, MemoryError) is None:
+            break
+        assert learner.state() == states[learner.n_seen]
+        seen.add(learner.n_seen)
+        if line % 10 == 0 and learner.n_seen < 70:
+            stream.chunk(learner, learner.n_seen, 70)
+            assert learner.state() == states[70]
     assert learner.state() == states[70]
     assert seen - {70} == {30, 46, 62}  # after the last row there may be no line of the package
 
@@ -156,10 +122,7 @@ def test_an_example_that_is_stopped_anywhere_is_learned_or_not(outputs, budget, 
         while learner.n_seen == i:
             line += 1 if FULL else 4
             kept = learner.alpha  # cached: must not survive an update
-            try:
-                with stopped_at(line):
-                    stream.one(learner, i)
-            except StopError:
+            if stop_at_line(lambda learner=learner, i=i: stream.one(learner, i), line - 1, MemoryError) is not None:
                 assert learner.state() == (before if learner.n_seen == i else after)
             expected = kept if learner.n_seen == i else straight.copy().alpha
             np.testing.assert_array_equal(learner.alpha, expected)
@@ -178,10 +141,7 @@ def test_a_rollback_that_is_stopped_has_happened_or_not(aggressive):
     after, line = learner.state(), 0
     while learner.state() == after:
         line += 1
-        try:
-            with stopped_at(line):
-                learner.rollback(savepoint)
-        except StopError:
+        if stop_at_line(lambda: learner.rollback(savepoint), line - 1, MemoryError) is not None:
             assert learner.state() in (before, after)
     assert learner.state() == before
     assert line > 3
