@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -10,6 +11,7 @@ import signal
 
 import numpy as np
 import pytest
+from cases import grouped
 from contract.bad_calls import (
     BAD_BUDGETS,
     BAD_CALLS,
@@ -77,7 +79,7 @@ def ways_to_learn(cls):
     return ("fit", "partial_fit") if cls in ONLINE else ("fit",)
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def in_time():
     """A call that never ends fails, too."""
 
@@ -87,20 +89,17 @@ def in_time():
     before = signal.signal(signal.SIGALRM, late) if hasattr(signal, "SIGALRM") else None
     if before is not None:
         signal.setitimer(signal.ITIMER_REAL, 5.0)
-    yield
-    if before is not None:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
 
 
 def named(tables):
-    """(class, what comes) for parametrize, from pairs of classes and cases by name."""
-    return [
-        pytest.param(cls, case, id=f"{cls.__name__}-{name}")
-        for classes, cases in tables
-        for cls in classes
-        for name, case in cases.items()
-    ]
+    """(class, name, what comes), from pairs of classes and cases by name."""
+    return [(cls, name, case) for classes, cases in tables for cls in classes for name, case in cases.items()]
 
 
 # ---------------------------------------------------------------- data
@@ -116,8 +115,8 @@ BAD_DATA = named(
 )
 
 
-@pytest.mark.parametrize(("cls", "case"), BAD_DATA)
-def test_bad_data_is_refused_and_changes_nothing(cls, case):
+@grouped("cls, name, case", BAD_DATA)
+def test_bad_data_is_refused_and_changes_nothing(cls, name, case):
     X, y = data(cls)
     spoil, message = case
     machine, fresh = fitted(cls), new(cls)
@@ -145,14 +144,13 @@ REFUSED = named(
 )
 
 
-@pytest.mark.parametrize(("cls", "case"), REFUSED)
-@pytest.mark.usefixtures("in_time")
-def test_a_call_that_is_refused_says_why_and_changes_nothing(cls, case):
+@grouped("cls, name, case", REFUSED)
+def test_a_call_that_is_refused_says_why_and_changes_nothing(cls, name, case):
     X, y = data(cls)
     call, error, message = case
     machine = fitted(cls)
     visible, before = shown(machine, X), state(machine)
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=message), in_time():
         call(machine, X, y)
     assert shown(machine, X) == visible
     assert state(machine) == before
@@ -185,7 +183,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("cls", "params", "error", "message"), BAD)
+@grouped("cls, params, error, message", BAD)
 def test_a_parameter_that_cannot_be_is_refused_by_name_and_a_fitted_machine_stays_so(cls, params, error, message):
     X, y = data(cls)
     for learn in ways_to_learn(cls):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from cases import grouped
 from pairwise import pairwise
 from sklearn.base import is_regressor
 
@@ -159,7 +160,7 @@ METHODS = ("predict", "decision_function", "score")
 
 
 # Pairwise: every machine with every kind of rows, since what is plain depends on both; the methods share one check.
-@pytest.mark.parametrize(("name", "rows", "method"), pairwise(list(MACHINES), list(ROWS), METHODS))
+@grouped("name, rows, method", pairwise(list(MACHINES), list(ROWS), METHODS))
 def test_what_is_asked_is_answered_as_if_it_had_been_checked(name, rows, method, monkeypatch):
     machine = made(name)
     method = method if hasattr(machine, method) else "predict"
@@ -168,8 +169,10 @@ def test_what_is_asked_is_answered_as_if_it_had_been_checked(name, rows, method,
     assert light == heavy
 
 
-@pytest.mark.parametrize("name", [name for name in MACHINES if name not in NOT_ONLINE])
-@pytest.mark.parametrize(("rows", "target"), [(rows, "labels") for rows in ROWS] + [("plain", y) for y in TARGETS])
+GIVEN = [(rows, "labels") for rows in ROWS] + [("plain", y) for y in TARGETS]
+
+
+@grouped("name, rows, target", [(name, *given) for name in MACHINES if name not in NOT_ONLINE for given in GIVEN])
 def test_what_is_learned_is_learned_as_if_it_had_been_checked(name, rows, target, monkeypatch):
     y = TARGETS[target]
     if target == "labels" and name == "strings":

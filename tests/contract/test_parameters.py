@@ -8,7 +8,9 @@ import typing
 
 import numpy as np
 import pytest
+from cases import grouped
 from contract.registered import (
+    CLASSIFIERS,
     DETECTORS,
     EVERY,
     ONLINE,
@@ -17,7 +19,6 @@ from contract.registered import (
     Refusing,
     data,
     each,
-    each_classifier,
     each_online,
     has,
     learn_each,
@@ -168,8 +169,7 @@ BAD_WEIGHTS = [
 ]
 
 
-@pytest.mark.parametrize(("weights", "error", "message"), BAD_WEIGHTS)
-@each_classifier
+@grouped("cls, weights, error, message", [(cls, *case) for cls in CLASSIFIERS for case in BAD_WEIGHTS])
 def test_class_weights_that_cannot_be_are_refused(cls, weights, error, message):
     X, y = data(cls)
     calls = [lambda m: m.fit(X, y)]

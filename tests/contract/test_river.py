@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import grouped
 from pairwise import pairwise
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import SGDClassifier
@@ -79,25 +80,23 @@ ONLINE = [entry for entry in registry.estimators() if entry.online and entry.tas
 
 
 def river_checks(estimator):
-    """The checks of river, each with a name to read."""
+    """The checks of river."""
     wrapped = wrap(estimator)
     skipped = wrapped._unit_test_skips()
-    for number, check in enumerate(checks.yield_checks(wrapped)):
-        if check.__name__ not in skipped:
-            yield pytest.param(estimator, check, id=f"{type(estimator).__name__}-{number}-{check.__name__}")
+    return [(estimator, check) for check in checks.yield_checks(wrapped) if check.__name__ not in skipped]
 
 
 EVERY = [DictClassifier(), DictRegressor(), *(with_numbers(getattr(onkel, entry.name)) for entry in ONLINE)]
 
 
-def some_of(cases):
+def some_of(found):
     """Every check on every estimator, each on one of river's data sets in turn: they share estimators and checks.
 
     A check that is not of a data set is there once.
     """
     by_name = {}
-    for case in cases:
-        by_name.setdefault(case.values[1].__name__, []).append(case)
+    for estimator, check in found:
+        by_name.setdefault(check.__name__, []).append((estimator, check))
     return by_name
 
 
@@ -114,7 +113,7 @@ CASES = list(
 )
 
 
-@pytest.mark.parametrize(("estimator", "check"), CASES)
+@grouped("estimator, check", CASES)
 def test_river_finds_nothing_wrong(estimator, check):
     check(wrap(estimator).clone())
 
@@ -134,7 +133,7 @@ def test_no_check_of_river_is_skipped():
     parts = [importlib.import_module(f"river.checks.{part.name}") for part in pkgutil.iter_modules(checks.__path__)]
     offered = {name for part in (checks, *parts) for name in vars(part)}  # some are newer than the oldest river
     assert {"check_emerging_features", "check_pickling"} <= offered
-    assert {case.values[1].__name__ for case in CASES} >= known & offered
+    assert {check.__name__ for _, check in CASES} >= known & offered
 
 
 def test_river_can_make_one_of_each_by_itself():

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import grouped
 
 from onkel._core import _native
 from onkel.kernels import RBF, Linear, prepare
@@ -44,9 +45,9 @@ POLICIES = {
 
 
 # All with all, but the basic Forgetron with NORMA: it keeps ‖f‖², which a decay would change behind its back.
-PAIRS = [
-    pytest.param(rule, policy)
-    for (rule, (_, norma)), policy in itertools.product(RULES.items(), POLICIES)
+TRIPLES = [
+    (rule, policy, n_outputs)
+    for (rule, (_, norma)), policy, n_outputs in itertools.product(RULES.items(), POLICIES, (1, 3))
     if norma is None or policy != "basic Forgetron"
 ]
 
@@ -60,8 +61,7 @@ def learner_of(rule, policy, n_outputs, *, native):
     return learner
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize(("rule", "policy"), PAIRS)
+@grouped("rule, policy, n_outputs", TRIPLES)
 def test_every_rule_and_policy_is_the_same_in_the_core_and_in_python(rule, policy, n_outputs):
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(90, 3)), rng.choice([0.5, 1.0, 2.0], 90)

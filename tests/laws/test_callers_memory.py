@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import grouped
 from contract.registered import DETECTORS, EVERY, ONLINE, ONLINE_CLASSIFIERS, REGRESSORS, has, new, scores, state
 from pairwise import pairwise
 
@@ -96,7 +97,7 @@ STREAMS = [*((cls, {}) for cls in ONLINE), *BUDGETS]
 CHUNKS = {"partial_fit by one": [1] * 9, "partial_fit": [3, 1, 2, 30, 4], "fit": [40], "warm fit": [3, 3, 30, 4]}
 
 
-@pytest.mark.parametrize(("made", "storage", "way"), pairwise(STREAMS, list(DATA), list(CHUNKS)))
+@grouped("made, storage, way", pairwise(STREAMS, list(DATA), list(CHUNKS)))
 def test_what_a_chunk_was_given_may_be_overwritten(made, storage, way):
     cls, params = made
     if storage == "objects" and not has(cls, "kernel"):
@@ -125,7 +126,7 @@ def test_what_a_chunk_was_given_may_be_overwritten(made, storage, way):
         same(one, other, X)
 
 
-@pytest.mark.parametrize(("made", "storage"), pairwise(STREAMS, list(DATA)))
+@grouped("made, storage", pairwise(STREAMS, list(DATA)))
 def test_what_an_example_was_given_may_be_overwritten(made, storage):
     cls, params = made
     if storage == "objects":  # a string is no memory that can be overwritten

@@ -7,9 +7,10 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import grouped
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pairwise import name_of, pairwise
+from pairwise import pairwise
 from strategies import EVERY_VECTOR_KERNEL, as_csr, draw_points, kernels, seeds, shapes, vector_kernels
 
 import onkel.kernels.product
@@ -76,10 +77,9 @@ def test_rows_of_very_different_lengths_find_room_wherever_a_threads_share_begin
 
 
 # What a path does with a kernel depends on how many rows are left over: these three in full, d with each of them.
-@pytest.mark.parametrize(
-    ("kernel_on_path", "m", "d"),
+@grouped(
+    "kernel_on_path, m, d",
     pairwise(list(itertools.product(EVERY_VECTOR_KERNEL, simd_targets())), [1, 31, 32, 33, 600], [1, 9, 40]),
-    ids=name_of,
 )
 def test_every_simd_path_scores_like_the_gram_matrix(kernel_on_path, m, d):
     kernel, path = kernel_on_path
@@ -146,14 +146,13 @@ def test_the_density_is_seen():
 
 
 # n goes from a part of a chunk of the core's to many; rows are dense and CSR on every path, with every kernel and n.
-@pytest.mark.parametrize(
-    ("kernel_on_path", "n", "store"),
+@grouped(
+    "kernel_on_path, n, store",
     pairwise(
         list(itertools.product([*EVERY_VECTOR_KERNEL, RBF() + Linear()], simd_targets())),
         [1, 40, 300, 513],
         [np.asarray, as_csr],
     ),
-    ids=name_of,
 )
 def test_below_the_diagonal_a_gram_matrix_is_the_whole_one(kernel_on_path, n, store):
     kernel, simd_path = kernel_on_path
