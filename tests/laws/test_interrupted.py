@@ -5,6 +5,12 @@ is, bit for bit, the estimator that has learned the first `n_rounds_` examples o
 so it goes on. On KeyboardInterrupt the parts of the call that were learned stay learned; after any other error nothing
 of the call is, unless the error came after its last example. An estimator that had not learned before may be not
 fitted.
+
+Each run stops every call at some of its lines, and other calls at other lines. The tests that are marked long
+(`make test-long`) stop every learner at every line of onkel's code that it runs. For each kind of rows, each line that
+runs with it is stopped in one way to learn at least; and for each way to learn (`partial_fit` first or later, `fit`
+cold or warm, `learn_one` at each of the examples that differ, a fit of two epochs in order or shuffled), each line
+that runs in it is stopped by each kind of error. The lines are those that a first run of the call comes through.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ import contextlib
 import itertools
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -21,12 +27,13 @@ import pytest
 import scipy.sparse as sp
 import zoo
 from interruptions import (
+    Line,
     differences,
     in_turn,
     lines_of,
     outcome,
     predictions,
-    spread,
+    runs_of,
     stop_after,
     stop_at_line,
     with_rows_moved,
@@ -42,6 +49,7 @@ ERRORS = [KeyboardInterrupt, MemoryError]
 
 # Every way in which a learner keeps what it learns: with and without a budget, by every policy of a budget.
 LEARNERS: dict[str, dict[str, Any]] = {name: dict(one.params) for name, one in zoo.with_tags("storage").items()}
+SLOW = ["RecursiveKernelRidge forgetting", "RecursiveKernelRidge unlimited"]  # whose rounds have no bounded cost
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 TASKS = {learner: ONLINE[learner.split()[0]].task for learner in LEARNERS if learner.split()[0] in ONLINE}
 TASKS |= {learner: "classify" for learner in TASKS if learner.startswith("PRank")}  # grades are classes in order
@@ -105,9 +113,14 @@ class Call:
         """The method that learns what comes before the call, and after it."""
         return "learn_one" if self.how == "learn_one" else "partial_fit"
 
+    def begun(self, end: int) -> Any:
+        """A new estimator that has learned the rows up to `end`; one by one, it takes all but two at once."""
+        chunk = max(0, end - 2) if self.piece == "learn_one" else end
+        return self.learn(self.learn(self.new(), 0, chunk), chunk, end, self.piece)
+
     def start(self) -> Any:
         """The estimator just before the call. It has predicted, so that it keeps whatever it keeps for predictions."""
-        estimator = self.learn(self.new(), 0, self.before, self.piece)
+        estimator = self.begun(self.before)
         self.learned_ones = self.before
         if self.before:
             predictions(estimator, self.stream.probes)
@@ -127,8 +140,7 @@ class Call:
         """What is seen of an estimator that learned so many examples without a stop, then and at the end."""
         if rounds not in self._twins:
             row, _ = self.stream.rows(rounds)
-            estimator = self.learn(self.new(), 0, min(self.before, row), self.piece)
-            self.learn(estimator, self.before, row, self.piece)
+            estimator = self.learn(self.begun(min(self.before, row)), self.before, row, self.piece)
             then = outcome(estimator, self.stream.probes) if rounds else {}
             self._twins[rounds] = then, self.go_on(estimator, row)
         return self._twins[rounds]
@@ -172,7 +184,7 @@ class Call:
                 raise AssertionError(f"not as if it had not been stopped: {found}")
 
 
-Lines = list[tuple[str, int]]
+Lines = list[Line]
 Stops = Iterable[tuple[int, type[BaseException]]]
 
 
@@ -182,27 +194,64 @@ def some_stops(lines: Lines, count: int, turn: int) -> Stops:
     return zip(in_turn(lines, count, turn), itertools.islice(errors, turn % 3, None), strict=False)
 
 
-def stops_at(positions: Iterable[int]) -> Stops:
-    """Stops by each kind of error at each of the lines."""
-    return itertools.product(positions, ERRORS)
-
-
-def assert_law(call: Call, choose: Callable[[Lines], Stops]) -> None:
-    """The law for stops at the lines that `choose` picks; shows all lines where it fails, not only the first."""
+def lines_in(call: Call) -> Lines:
+    """The lines that a call runs."""
     for _ in range(2):  # imports and caches come in the first run
         estimator = call.start()
         lines = lines_of(lambda: call.run(estimator))  # noqa: B023
     call.examine(estimator, None)
+    return lines
+
+
+def assert_law(call: Call, lines: Lines, stops: Stops) -> None:
+    """The law for stops at some of the lines of a call; shows all lines where it fails, not only the first."""
     failed: dict[str, str] = {}
-    for k, error in choose(lines):
+    for k, error in stops:
         estimator = call.start()
-        place = stop_at_line(lambda: call.run(estimator), k, error)  # noqa: B023
+        place = stop_at_line(lambda: call.run(estimator), k, error, lines)  # noqa: B023
         try:
             call.examine(estimator, None if place is None else error)
         except Exception as wrong:
             text = str(wrong).split("\nassert")[0] if isinstance(wrong, AssertionError) else repr(wrong)
             failed.setdefault(f"{error.__name__} at {place or '(not raised)'}", text)
     assert not failed, f"{len(failed)} places: " + "\n".join(f"{place}: {why}" for place, why in failed.items())
+
+
+def assert_law_at_some_lines(call: Call, count: int, turn: int) -> None:
+    lines = lines_in(call)
+    assert_law(call, lines, some_stops(lines, count, turn))
+
+
+def assert_law_at_every_line(calls: dict[tuple[str, Any], Call]) -> None:
+    """The law for every line of calls that are (kind of rows, way to learn).
+
+    For each kind of rows, each line that runs with it is stopped; and for each way to learn, each line that runs in it
+    is stopped by each error: in one of the line's runs, in the first call with which there is something new.
+    """
+    rng = np.random.default_rng(0)
+    ran: dict[tuple[str, Any], set[Line]] = {}
+    met: set[tuple[Any, ...]] = set()
+
+    def new(line: Line, kind: str, way: Any, error: type[BaseException]) -> set[tuple[Any, ...]]:
+        return {(line, "with", kind), (line, "in", way, error)} - met
+
+    for turn, (key, call) in enumerate(calls.items()):
+        lines, stops = lines_in(call), []
+        ran[key] = set(lines)
+        for line, runs in runs_of(lines).items():
+            one, other = ERRORS if turn % 2 else ERRORS[::-1]
+            error = max(one, other, key=lambda error: len(new(line, *key, error)))
+            if found := new(line, *key, error):
+                met |= found
+                stops.append((int(rng.choice(runs)), error))
+        assert_law(call, lines, stops)
+    for key, call in calls.items():  # lines of calls that are too few for each error
+        again = [(line, error) for line in ran[key] for error in ERRORS if new(line, *key, error)]
+        if again:
+            lines = lines_in(call)
+            runs = runs_of(lines)
+            assert_law(call, lines, [(runs[line][-1], error) for line, error in again if line in runs])
+            met |= {(line, "in", key[1], error) for line, error in again}
 
 
 # ---------------------------------------------------------------- chunks
@@ -226,6 +275,8 @@ def chunk(learner: str, kind: str, how: How, before: int) -> Call:
     """A call with more rows than a learner takes at a time; a small cache asks for kernel values all the time."""
     if "small cache" in learner:
         return Call(learner, stream(TASKS[learner], kind, n=120, late=80), how, before, 100)
+    if "Ridge" in learner:  # 64 rows at a time
+        return Call(learner, stream(TASKS[learner], kind, n=190), how, before, 150)
     return Call(learner, stream(TASKS[learner], kind), how, before, 700)
 
 
@@ -245,17 +296,15 @@ FEW_CASES = few_cases()
 @pytest.mark.parametrize(("learner", "kind", "how", "before"), FEW_CASES)
 def test_a_chunk_that_is_stopped_at_a_line_is_learned_up_to_a_whole_part(learner, kind, how, before):
     turn = FEW_CASES.index((learner, kind, how, before))
-    assert_law(chunk(learner, kind, how, before), lambda lines: some_stops(lines, 16, turn))
+    assert_law_at_some_lines(chunk(learner, kind, how, before), 16, turn)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kind", "how", "before"), CASES)
 @every_learner
-def test_a_chunk_that_is_stopped_at_any_line_is_learned_up_to_a_whole_part(learner, kind, how, before):
-    if not suits(learner, kind):
-        pytest.skip("no such rows for this learner")
-    call = chunk(learner, kind, how, before)
-    assert_law(call, lambda lines: stops_at(spread(lines, len(lines), times=2)))
+def test_a_chunk_that_is_stopped_at_any_line_is_learned_up_to_a_whole_part(learner):
+    cases = [case for case in CASES if suits(learner, case[0])]
+    cases.sort(key=lambda case: (KINDS.index(case[0]) + HOW.index(case[1:])) % len(HOW))  # each kind in another way
+    assert_law_at_every_line({(kind, (how, before)): chunk(learner, kind, how, before) for kind, how, before in cases})
 
 
 # ---------------------------------------------------------------- one example
@@ -286,18 +335,18 @@ FEW_ONES = few_ones()
 def test_an_example_is_learned_as_a_whole_or_not_at_all(learner, kind, before):
     turn = len(FEW_CASES) + FEW_ONES.index((learner, kind, before))
     call = Call(learner, ones(TASKS[learner], kind), "learn_one", before, before + 3)
-    assert_law(call, lambda lines: some_stops(lines, 20, turn))
+    assert_law_at_some_lines(call, 20, turn)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("before", [0, 28])
-@pytest.mark.parametrize("kind", ONES)
 @every_learner
-def test_an_example_that_is_stopped_at_any_line_is_learned_as_a_whole_or_not_at_all(learner, kind, before):
-    if not suits(learner, kind):
-        pytest.skip("no such rows for this learner")
-    call = Call(learner, ones(TASKS[learner], kind), "learn_one", before, before + 6)
-    assert_law(call, lambda lines: stops_at(range(len(lines))))
+def test_an_example_that_is_stopped_at_any_line_is_learned_as_a_whole_or_not_at_all(learner):
+    examples = [0, 1, 28, 29, 30]  # 28 may bring a new feature, 29 a late class
+    cases = [(kind, i) for kind in ONES if suits(learner, kind) for i in examples]
+    cases.sort(key=lambda case: (ONES.index(case[0]) + examples.index(case[1])) % len(examples))
+    assert_law_at_every_line(
+        {(kind, i): Call(learner, ones(TASKS[learner], kind), "learn_one", i, i + 1) for kind, i in cases}
+    )
 
 
 # ---------------------------------------------------------------- several epochs
@@ -307,7 +356,7 @@ class Epochs(Call):
     """A fit of two epochs. Its ledger is the beginning of that of the fit that was not stopped."""
 
     def __init__(self, learner: str, shuffle: bool) -> None:
-        n = 100 if "small cache" in learner else 560
+        n = 100 if "small cache" in learner else 160 if learner in SLOW else 560
         super().__init__(learner, stream(TASKS[learner], "double", n=n), "fit", 0, n)
         self.shuffle = shuffle
         never = self.new()
@@ -359,15 +408,15 @@ class Epochs(Call):
 @every_learner
 def test_a_fit_that_is_stopped_in_some_epoch_has_learned_the_first_rounds(learner, shuffle):
     turn = len(FEW_CASES) + len(FEW_ONES) + 2 * list(LEARNERS).index(learner) + shuffle
-    assert_law(Epochs(learner, shuffle), lambda lines: some_stops(lines, 11, turn))
+    assert_law_at_some_lines(Epochs(learner, shuffle), 11, turn)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shuffle", [False, True], ids=["in order", "shuffled"])
 @every_learner
-def test_a_fit_that_is_stopped_at_any_line_has_learned_the_first_rounds(learner, shuffle):
-    call = Epochs(learner, shuffle)
-    assert_law(call, lambda lines: stops_at(spread(lines, len(lines), times=3)))
+def test_a_fit_that_is_stopped_at_any_line_has_learned_the_first_rounds(learner):
+    assert_law_at_every_line(
+        {(epoch, shuffle): Epochs(learner, shuffle) for epoch in ("one", "the other") for shuffle in (False, True)}
+    )
 
 
 # ---------------------------------------------------------------- signals
