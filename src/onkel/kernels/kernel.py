@@ -6,7 +6,7 @@ new kernel defines the property `is_psd` and, unless it compares rows of a matri
 writes the kernel as JSON; it follows the types of the fields (`onkel.kernels.config`), so that a new kernel need not
 define it.
 
-The rest of the library uses the nine members below; other rooms reach them as `k.inner.gram`, without the underscore.
+The rest of the library uses the members below; other rooms reach them as `k.inner.gram`, without the underscore.
 Their arguments x, z and s are checked input (`onkel.kernels.rows.Rows`), so that only `_check_rows` validates them. A
 new kernel must implement the first two; the others have defaults:
 

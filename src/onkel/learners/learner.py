@@ -48,6 +48,8 @@ NO_LOCK = nullcontext()  # for a learner that no other thread reads
 class Learner(Protocol):
     """The attributes and methods that an online estimator needs of its learner."""
 
+    UPDATES_ARE_MISTAKES: ClassVar[bool]
+
     # The settings of its state that the parameters of its estimator fix: a state with other values is refused. (The
     # kernel is compared, too.)
     BUILT_FROM: ClassVar[tuple[str, ...]]
@@ -170,6 +172,8 @@ class LearnerBase(ABC):
     CHANGES: ClassVar[tuple[str, ...]]  # the attributes that learning changes
     APPENDED: ClassVar[tuple[str, ...]] = ()  # those of its arrays that it only adds to, after the part in use
     CACHES: ClassVar[tuple[str, ...]] = ()  # the attributes that can be computed again, and are None until then
+
+    UPDATES_ARE_MISTAKES: ClassVar[bool] = False  # whether it learns from mistakes only
 
     record: _native.Counts
     stops_when_separated: Any = True

@@ -121,14 +121,18 @@ class Columns(Frozen):
         """The column of each name."""
         return {name: i for i, name in enumerate(self.names or ())}
 
-    def vector(self, x: Mapping[Any, Any], who: str) -> NDArray[np.float64]:
-        """{feature: value} as a vector: 0 where a feature is missing; features without a column are left out."""
+    def check_named(self, who: str) -> None:
+        """Refuses dicts if the columns have no names."""
         if self.names is None:
             raise KindError(
                 f"{who} was trained on vectors of {self.n_features} features without names, so x must be such a "
-                "vector; got a dict. To predict from dicts, learn from dicts or from a data frame."
+                "vector; got a dict. For dicts, begin to learn from dicts or from a data frame."
             )
-        vector = np.zeros(len(self.names))
+
+    def vector(self, x: Mapping[Any, Any], who: str) -> NDArray[np.float64]:
+        """{feature: value} as a vector: 0 where a feature is missing; features without a column are left out."""
+        self.check_named(who)
+        vector = np.zeros(len(self.names or ()))
         for name, value in x.items():
             place = self.places.get(name)
             if place is not None:

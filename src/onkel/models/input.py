@@ -1,4 +1,4 @@
-"""Data to predict from, as checked rows: of many examples or of one, for an estimator and its model alike.
+"""Data to predict from, or one example to learn from, as checked rows; for an estimator and its model alike.
 
 The columns say what is expected; `who` is the name in messages. A dict {feature: value} may leave features out, which
 are 0, and have unknown ones, which are ignored.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onkel._core import _native
-from onkel.errors import KindError, ShapeError, ValuesError
+from onkel.errors import ShapeError, ValuesError
 from onkel.kernels import Kernel, prepare
 from onkel.kernels.rows import GramRows, Rows
 from onkel.kernels.vectors import VectorRows
@@ -69,11 +69,10 @@ def row_of(x: Any, kernel: Kernel, columns: Columns | Vocabulary, who: str) -> R
             return _checked_row(x, kernel, columns, who)
         x = by_name(x, columns)
         if isinstance(x, dict):
-            named_columns(columns, who)
             x = columns.vector(x, who)
         elif columns.names is not None:
             columns.check_names(x)
-    elif not takes_rows(kernel):
+    elif not takes_rows(kernel) or (x.dtype is not columns.dtype and x.dtype.kind == "c"):
         return _checked_row(x, kernel, columns, who)
     row = np.array(x, dtype=columns.dtype, ndmin=2, order="C")  # a copy, so that the caller may change x later
     d = columns.n_features
@@ -98,11 +97,7 @@ def by_name(x: Any, columns: Columns | Vocabulary) -> Any:
 
 def named_columns(columns: Columns, who: str) -> dict[Any, int]:
     """The column of each feature by its name; refuses columns without names."""
-    if columns.names is None:
-        raise KindError(
-            f"{who} was trained on vectors of {columns.n_features} features without names, so x must "
-            "be such a vector; got a dict. To learn from dicts begin with a dict, or with a data frame."
-        )
+    columns.check_named(who)
     return columns.places
 
 

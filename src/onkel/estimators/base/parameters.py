@@ -100,6 +100,10 @@ class BuiltWith:
         params, free = estimator.get_params(deep=False), FREE | estimator.FREE_PARAMS
         return cls({name: value for name, value in params.items() if name not in free})
 
+    def copy(self) -> BuiltWith:
+        """The same for another estimator, whose parameters change independently."""
+        return BuiltWith(self.params)
+
     def __reduce__(self) -> tuple[type[BuiltWith], tuple[dict[str, Any]]]:
         return BuiltWith, (self.params,)
 

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -39,7 +38,15 @@ from onkel.estimators.online import fitted
 from onkel.estimators.online import state as states
 from onkel.estimators.online.certificate import Certified, certificate, certify
 from onkel.estimators.online.fitted import reading
-from onkel.estimators.online.fitting import Outcome, StreamedEpochs, Work, fit_in_epochs, learn_chunk, undo_if_refused
+from onkel.estimators.online.fitting import (
+    Epochs,
+    Outcome,
+    StreamedEpochs,
+    Work,
+    fit_in_epochs,
+    learn_chunk,
+    undo_if_refused,
+)
 from onkel.estimators.online.running import (
     LINEAR,
     Batch,
@@ -55,7 +62,6 @@ from onkel.gram import check_gram
 from onkel.kernels import Kernel, Precomputed
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.epochs import Epochs
 from onkel.learners.learner import Learner
 from onkel.models.columns import Columns, dict_of
 from onkel.models.input import as_batch, by_name, row_of, takes_rows
@@ -137,11 +143,10 @@ class OnlineEstimator(Estimator):
 
     def _begin_fit(self, given: Given) -> Work:
         """Reads a data set, and makes a learner, or goes on with the one that there is."""
-        counted = "mistakes" if self.TARGETS is Labels else "updates"
         if self.warm_start and "_running" in self.__dict__:
             running, before = self._running, self._running.columns
             batch = running.with_rows(self._more(given, balanced=True))
-            return Work(running, batch, StreamedEpochs(running, batch), before, None, counted)
+            return Work(running, batch, StreamedEpochs(running, batch), before, None)
         checked = first_data(self, self._named_kernel(), given.X, given.y, self.TARGETS.kind)
         if issubclass(self.TARGETS, Labels):
             check_labels(checked.y, self._name)
@@ -154,7 +159,7 @@ class OnlineEstimator(Estimator):
             run = StreamedEpochs(running, batch)
             with self._lock:
                 restore(self, self._unfitted() | new | {"n_iter_": 0, "converged_": False, "_draw": 0.0})
-        return Work(running, batch, run, running.columns, new, counted)
+        return Work(running, batch, run, running.columns, new)
 
     def _all_classes(self, y: NDArray) -> Labels:
         """The classes of a new fit, which knows all of them from the start."""
@@ -329,8 +334,6 @@ class OnlineEstimator(Estimator):
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], ScoreModel]:
         """The scores of the rows of X, (n, outputs as users see them), and the model that gave them."""
         model: ScoreModel = self.model_
-        if self._knows_no_class():  # stopped before the first example was learned
-            raise NotFittedError(f"{self._name} has not learned from any example yet. Call fit or partial_fit first.")
         rows = rows_to_predict(self, getattr(model.scorer, "kernel", LINEAR), model.columns, X)
         return model.scorer.scores(rows), model
 
@@ -366,10 +369,7 @@ class OnlineEstimator(Estimator):
 
     def _which(self) -> tuple[Any, ...]:
         """Which of the learner's hypotheses predicts: the arguments of its `scorer`."""
-        if "hypothesis" not in self.FREE_PARAMS:
-            return ()
-        self._check_params()  # it may have been set since
-        return self.hypothesis, self._draw
+        return (self.hypothesis, self._draw) if "hypothesis" in self.FREE_PARAMS else ()
 
     # ---------------------------------------------------------------- what was learned
 
@@ -406,4 +406,5 @@ class OnlineEstimator(Estimator):
         if "_running" not in self.__dict__:
             return dict(super().__getstate__())
         with self._lock:
-            return {**super().__getstate__(), "_running": self._running.copy()}
+            held = {"_running": self._running.copy(), "_built_with": self._built_with.copy()}
+            return {**super().__getstate__(), **held}

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from onkel.estimators.base.labels import Labels
@@ -21,8 +22,6 @@ from onkel.estimators.online.running import Running
 from onkel.kernels import Kernel, Linear
 from onkel.kernels.rows import GramRows, ObjectRows, Rows
 from onkel.kernels.vectors import VectorRows
-from onkel.learners.perceptron.kernel import KernelPerceptronLearner
-from onkel.learners.perceptron.linear import LinearPerceptronLearner
 from onkel.models.columns import Columns
 from onkel.models.decision import Outlier, Ranks
 from onkel.models.expansion import Expansion
@@ -148,6 +147,8 @@ def classes(running: Running, which: tuple[Any, ...], who: str) -> NDArray:
 
 def model(running: Running, which: tuple[Any, ...], who: str) -> ScoreModel:
     """What has been learned, as a frozen model that predicts by itself and does not change when learning goes on."""
+    if isinstance(running.targets, Labels) and not running.targets.found:  # stopped before the first example
+        raise NotFittedError(f"{who} has not learned from any example yet. Call fit or partial_fit first.")
     scorer, columns = shown(running, which)
     return running.targets.MODEL(scorer, running.targets.decision(running.learner), columns)
 
@@ -201,7 +202,7 @@ def n_mistakes(running: Running, which: tuple[Any, ...], who: str) -> int:
 
 def n_updates(running: Running, which: tuple[Any, ...], who: str) -> int:
     """The number of updates, summed over the outputs."""
-    if isinstance(running.learner, KernelPerceptronLearner | LinearPerceptronLearner):
+    if running.learner.UPDATES_ARE_MISTAKES:
         raise AttributeError(f"the updates of a {who} are its mistakes; see n_mistakes_")
     return int(running.learner.n_updates)
 

@@ -1,4 +1,4 @@
-"""The frames of learning, for every estimator that learns example by example: of `fit`, and of `partial_fit`.
+"""The course of `fit` and of `partial_fit`, for every estimator that learns example by example.
 
 An estimator reads what it was given into a batch, and its running learner learns from it. A call that is refused with
 an error is undone as a whole. A Ctrl-C needs no cleaning up: what has been learned by then stays, and it is raised.
@@ -17,9 +17,17 @@ from sklearn.utils import check_random_state
 from onkel._core.transaction import restore
 from onkel.estimators.base.progress import progress_bar
 from onkel.estimators.online.running import Given
-from onkel.learners.epochs import Epochs
 
-__all__ = ["Outcome", "RunningLearner", "StreamedEpochs", "Work", "fit_in_epochs", "learn_chunk", "undo_if_refused"]
+__all__ = [
+    "Epochs",
+    "Outcome",
+    "RunningLearner",
+    "StreamedEpochs",
+    "Work",
+    "fit_in_epochs",
+    "learn_chunk",
+    "undo_if_refused",
+]
 
 STEP = 4096  # examples between two reports of the progress
 
@@ -43,6 +51,28 @@ class RunningLearner(Protocol):
         """Undoes all changes since the savepoint was made."""
 
 
+class Epochs(Protocol):
+    """A data set and a learner, ready for epochs: passes that visit one example after the other.
+
+    `StreamedEpochs` suits every learner; `onkel.learners.perceptron.kernel_epochs` has faster ones for the kernel
+    perceptron.
+    """
+
+    @property
+    def n_updates(self) -> int:
+        """The updates so far."""
+
+    def run(self, order: NDArray[np.int64] | None, progress: Callable[[int], None]) -> int:
+        """Runs one epoch, and returns the number of its updates.
+
+        `order` says which row is visited first, second, …; None: in the order of the data. `progress` is called now
+        and then with the number of rows visited in this epoch.
+        """
+
+    def learner(self) -> Any:
+        """The learner that has learned from the epochs so far."""
+
+
 class Work(NamedTuple):
     """A fit that has begun."""
 
@@ -51,7 +81,6 @@ class Work(NamedTuple):
     run: Epochs
     columns: Any  # of the running learner, before
     new: dict[str, Any] | None  # the attributes of a new fit; None: it goes on from what was learned
-    counted: str = "updates"  # what the progress bar counts
 
 
 class Outcome(NamedTuple):
@@ -96,12 +125,13 @@ def fit_in_epochs(estimator: Any, given: Given) -> Any:
         work: Work = estimator._begin_fit(given)
         random, n, epochs = check_random_state(estimator.random_state), work.batch.n, 0
         converged, interrupted = False, None
+        counted = "mistakes" if work.running.learner.UPDATES_ARE_MISTAKES else "updates"
         try:
             with progress_bar(estimator._name, estimator.max_iter * n, estimator.verbose) as progress:
                 while epochs < estimator.max_iter and not converged:
 
                     def visited(done: int, before: int = epochs * n) -> None:
-                        progress(before + done, f"{work.run.n_updates} {work.counted}")
+                        progress(before + done, f"{work.run.n_updates} {counted}")
 
                     epochs += 1
                     order = random.permutation(n) if estimator.shuffle else None

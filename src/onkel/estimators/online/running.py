@@ -4,10 +4,10 @@
     Batch      rows, decoded targets, positive weights and row ids; an example is a row, a query or a sentence
     Running    learns from batches
 
-The three of them belong together, and change together: when a class turns up, the learner gets an output and the
-targets a class; when dicts bring features, the learner gets room for them and the columns their names. Such a change is
-made on a copy of the learner, which then takes its place with the rest, at once. So at every moment, whatever
-interruption or reader comes between, the running learner is what it is after so many examples.
+Learner, targets and columns belong together, and change together: when a class turns up, the learner gets an output
+and the targets a class; when dicts bring features, the learner gets room for them and the columns their names. Such a
+change is made on a copy of the learner, which then takes its place with the rest, at once. So at every moment,
+whatever interruption or reader comes between, the running learner is what it is after so many examples.
 
 A batch is given to the learner in parts (`onkel.learners.learner`). A Ctrl-C between two parts leaves what has been
 learned by then; an error undoes the whole call (`savepoint`, `rollback`).
@@ -186,12 +186,14 @@ class Running(Generic[L]):
             self.targets = self.targets.with_examples(batch.targets, firsts, n_seen)
             firsts = []
         for first in [*firsts, batch.n]:
-            targets = self.targets.encode(batch.targets) if start < first else None
+            before = start  # where the examples begin whose classes are known by now
+            targets = self.targets.encode(batch.targets.part(slice(before, first))) if before < first else None
             while targets is not None and start < first:
                 with self.lock:
                     part = slice(start, start + self.learner.part_size(batch.rows, first - start))
                     rows = batch.rows if part.stop - start == batch.n else batch.rows[part]
-                    self.learner.learn(rows, targets[part], batch.weights[part], batch.row_ids[part])
+                    of_part = targets[part.start - before : part.stop - before]
+                    self.learner.learn(rows, of_part, batch.weights[part], batch.row_ids[part])
                 start = part.stop
             if first < batch.n:
                 with self.lock:
@@ -219,6 +221,7 @@ class Running(Generic[L]):
     def end_epoch(self) -> None:
         """Lets the learner merge support vectors that are the same row. The caller has the lock."""
         self.learner.end_epoch()
+        self.cache = Cache()  # neither the rounds nor the version of the learner tell of it
 
     def learn_chunk(self, batch: Batch) -> None:
         """Learns from a chunk of a stream, whose rows may be dicts, and drops the features that it has not used."""
@@ -239,7 +242,7 @@ class Running(Generic[L]):
                 return
             columns = with_features_of(x, columns, self.who)
             one = one._replace(rows=columns.rows([x], self.who))
-            self.check(one.rows)
+            self.check(one.rows, "x")
         first = not self.targets.fixed and self.targets.first_examples(one.targets, self.learner.n_seen)
         if first or columns is not self.columns:
             self.learn_change(one, columns)
@@ -326,7 +329,7 @@ class Running(Generic[L]):
         try:
             self._widen(before.with_features([x]))
             row = self.columns.rows([x], self.who)
-            self.check(row)
+            self.check(row, "x")
             self.learner.learn_one(row, target)
         except Exception:
             self.forget(before)
@@ -348,8 +351,8 @@ class Running(Generic[L]):
     def rollback(self, to: Savepoint) -> None:
         """Undoes all changes since the savepoint was made."""
         with self.lock:  # somebody may have predicted in between, so that the cache goes
-            assign(self, learner=to.learner, targets=to.targets, columns=to.columns, cache=Cache())
             to.learner.rollback(to.at)
+            assign(self, learner=to.learner, targets=to.targets, columns=to.columns, cache=Cache())
 
 
 class FeatureAttribute:

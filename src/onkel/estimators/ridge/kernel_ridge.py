@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from onkel.checks import check_flag
 from onkel.estimators.base.shared_docs import shared_docs
@@ -140,11 +138,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):  # type: ig
         rows = seen._check_to_predict(X)
         mean = seen._decision().decide(seen._scorer.scores(rows))
         return (mean, seen._std(rows)) if return_std else mean
-
-    def _encode(self, y: NDArray) -> NDArray[np.float64]:
-        """The targets of a chunk, shape (n, targets)."""
-        check_is_fitted(self, "_columns")
-        return np.asarray(y.reshape(len(y), -1), dtype=np.float64)
 
     def _decision(self) -> Number:
         return Number(self._several)

@@ -42,6 +42,8 @@ MOST_TABLE_BYTES = 2**30  # of hashed tables of pairs of tags
 class SentenceForm(Protocol):
     """How a tagger reads its sentences, and what learns from them."""
 
+    margin: float
+
     @property
     def n_features(self) -> int:
         """The number of features that are known."""
@@ -58,10 +60,10 @@ class SentenceForm(Protocol):
     def first_fit(self, sentences: Sentences, min_count: int) -> Sentences:
         """The sentences of a first fit, after rare features were left out."""
 
-    def new_learner(self, n_labels: int) -> TagLearner:
-        """A learner that has learned nothing."""
+    def new_learner(self, labels: tuple[str, ...]) -> TagLearner:
+        """A learner of these tags that has learned nothing."""
 
-    def prepare(self, learner: TagLearner, labels: tuple[str, ...]) -> None:
+    def prepare(self, learner: TagLearner) -> None:
         """Makes the learner ready for all features that are known by now."""
 
     def scorer(self, learner: TagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
@@ -106,8 +108,11 @@ class LinearForm:
         return sentence_starts(map(len, checked_sequences(X)))
 
     def add(self, X: Any) -> TokenFeatures:
+        n_features, n_bigrams = self.index.n_features, self.index.n_bigrams
         found = self.index.add(X)
         if self.exact and found.values is not None:
+            if self.index.has_names:  # forgets those that these sentences brought
+                self.index = self.index.selected(np.arange(n_features), np.arange(n_bigrams))
             raise InputError("features must have no values: there were none when learning began. Begin with dicts.")
         return found
 
@@ -124,7 +129,8 @@ class LinearForm:
         self.index = self.index.selected(keep, keep_pairs)
         return renumbered(sentences, places(keep, len(ids)), places(keep_pairs, len(pairs)))
 
-    def new_learner(self, n_labels: int) -> StructuredLearner:
+    def new_learner(self, labels: tuple[str, ...]) -> StructuredLearner:
+        n_labels = max(1, len(labels))  # tables are never empty
         observed = isinstance(self.index, TemplateFeatures) and self.index.has_bigrams
         if observed and not self.index.has_names:
             size = self.index.n_bigrams * (n_labels + 1) * width(n_labels) * 12
@@ -138,7 +144,7 @@ class LinearForm:
             n_labels, order=self.order, margin=self.margin, exact=self.exact, observed=observed, log=self.log
         )
 
-    def prepare(self, learner: TagLearner, labels: tuple[str, ...]) -> None:
+    def prepare(self, learner: TagLearner) -> None:
         assert isinstance(learner, StructuredLearner)
         learner.add_features(self.index.n_features, self.index.n_bigrams)
 

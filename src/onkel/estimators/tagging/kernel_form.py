@@ -62,10 +62,10 @@ class KernelForm:
     def first_fit(self, sentences: Sentences, min_count: int) -> Sentences:
         return sentences
 
-    def new_learner(self, n_labels: int) -> KernelTagLearner:
-        return KernelTagLearner(self.kernel, n_labels, order=self.order, margin=self.margin, log=self.log)
+    def new_learner(self, labels: tuple[str, ...]) -> KernelTagLearner:
+        return KernelTagLearner(self.kernel, max(1, len(labels)), order=self.order, margin=self.margin, log=self.log)
 
-    def prepare(self, learner: TagLearner, labels: tuple[str, ...]) -> None:
+    def prepare(self, learner: TagLearner) -> None:
         """There is nothing to prepare."""
 
     def scorer(self, learner: TagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
@@ -116,12 +116,11 @@ class MarkovForm:
     def first_fit(self, sentences: Sentences, min_count: int) -> Sentences:
         return sentences
 
-    def new_learner(self, n_labels: int) -> MarkovLearner:
-        return MarkovLearner(self.function, (), margin=self.margin, log=self.log)
+    def new_learner(self, labels: tuple[str, ...]) -> MarkovLearner:
+        return MarkovLearner(self.function, labels, margin=self.margin, log=self.log)
 
-    def prepare(self, learner: TagLearner, labels: tuple[str, ...]) -> None:
-        assert isinstance(learner, MarkovLearner)
-        learner.labels = labels
+    def prepare(self, learner: TagLearner) -> None:
+        """There is nothing to prepare: its learner numbers the features."""
 
     def scorer(self, learner: TagLearner, hypothesis: str, n_voters: int | None, seed: int) -> TokenScorer:
         assert isinstance(learner, MarkovLearner)

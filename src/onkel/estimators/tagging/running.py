@@ -123,7 +123,7 @@ class RunningTagger:
                 self.add_labels(batch.tags_of(first))
                 continue
             with self.lock:
-                self.form.prepare(self.learner, self.labels)
+                self.form.prepare(self.learner)
             step = self.learner.part_size(batch.sentences)
             for start in range(first, stop, step):
                 with self.lock:
@@ -138,7 +138,7 @@ class RunningTagger:
         if not new:
             return
         labels = (*self.labels, *new)
-        learner = self.learner.with_labels(labels) if self.labels else self.form.new_learner(len(labels))
+        learner = self.learner.with_labels(labels) if self.labels else self.form.new_learner(labels)
         with self.lock:
             assign(self, labels=labels, learner=learner)
 

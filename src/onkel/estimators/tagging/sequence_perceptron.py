@@ -219,7 +219,7 @@ class SequencePerceptron(Estimator):
     def _begin(self, form: SentenceForm, labels: tuple[str, ...], *, fixed: bool, **figures: Any) -> RunningTagger:
         """Makes the learner of a new fit or stream."""
         new: dict[str, Any] = {"_lock": self.__dict__.setdefault("_lock", Lock())}
-        running = RunningTagger(form.new_learner(max(1, len(labels))), labels, form, new["_lock"], fixed=fixed)
+        running = RunningTagger(form.new_learner(labels), labels, form, new["_lock"], fixed=fixed)
         new |= {"_running": running, "_built_with": BuiltWith.of(self), "_certified": None, "converged_": False}
         with self._lock:
             restore(self, self._unfitted() | new | figures)
@@ -320,6 +320,7 @@ class SequencePerceptron(Estimator):
         with self._lock:
             form, learner, labels = self._running.form, self._running.learner, self._running.labels
             sentences = form.find(read_sequences([sequence], None, self._name))
+            form.prepare(learner)  # sentences that are still to be learned from may have brought features
             lattice = learner.lattice(sentences, averaged=self.hypothesis == "averaged")
         mask = None if allowed is None else allowed_mask([allowed], labels, sentences.starts, self._name)
         return [labels[i] for i in best_allowed(lattice, labels, self.scheme, mask).tolist()]
@@ -375,7 +376,8 @@ class SequencePerceptron(Estimator):
     @property
     def n_mistakes_(self) -> int:
         """The number of sentences that were tagged wrongly while learning; without a margin only."""
-        if self.margin:
+        check_is_fitted(self, "_running")
+        if self._running.form.margin:
             raise AttributeError("with a margin, sentences that were tagged rightly change v as well; see n_updates_")
         return self.n_updates_
 
@@ -420,4 +422,5 @@ class SequencePerceptron(Estimator):
         if "_running" not in self.__dict__:
             return dict(super().__getstate__())
         with self._lock:
-            return {**super().__getstate__(), "_running": self._running.copy()}
+            held = {"_running": self._running.copy(), "_built_with": self._built_with.copy()}
+            return {**super().__getstate__(), **held}

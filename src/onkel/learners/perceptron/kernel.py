@@ -120,6 +120,7 @@ class KernelPerceptronLearner(LearnerBase):
     bias : 1 to learn an offset, which makes the kernel k + 1; else 0.
     """
 
+    UPDATES_ARE_MISTAKES = True
     KIND: ClassVar[str] = "learner/kernel-perceptron"
     VERSION: ClassVar[int] = 1
     HYPOTHESES: ClassVar[tuple[str, ...]] = ("averaged", "voted", "last", "random", "best")

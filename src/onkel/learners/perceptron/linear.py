@@ -39,6 +39,7 @@ class LinearPerceptronLearner(LearnerBase):
     bias : whether an offset is learned.
     """
 
+    UPDATES_ARE_MISTAKES = True
     KIND: ClassVar[str] = "learner/linear-perceptron"
     VERSION: ClassVar[int] = 1
     HYPOTHESES: ClassVar[tuple[str, ...]] = ("averaged", "last")

@@ -77,6 +77,7 @@ class TagLearnerBase:
 
     HYPOTHESES: ClassVar[tuple[str, ...]] = ("averaged", "voted", "last")
     STATE_COUNTS: ClassVar[tuple[str, ...]] = ("n_seen", "n_updates", "norm_sq", "radius_sq")
+    UPDATES_ARE_MISTAKES: ClassVar[bool] = False  # with a margin they are not
     record: _native.TagCounts
 
     @property
