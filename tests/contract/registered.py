@@ -227,6 +227,10 @@ def learner_of(estimator: Any) -> Any:
     return estimator._running.learner
 
 
+def form_of_sentences(tagger: Any) -> Any:
+    return tagger._running.form
+
+
 def columns_of(estimator: Any) -> Any:
     return estimator._running.columns
 

@@ -20,8 +20,9 @@ from contract.registered import (
     state,
     updates,
 )
+from sklearn.exceptions import NotFittedError
 
-from onkel import KernelPerceptron
+from onkel import Forgetron, KernelPerceptron
 from onkel.errors import InputError, KindError, ValuesError
 from onkel.kernels import RBF
 
@@ -156,3 +157,23 @@ def test_one_prediction_is_the_one_of_a_row_among_many(cls):
     answers = [machine.predict_one(x) for x in X]
     np.testing.assert_allclose(answers, machine.predict(X), atol=1e-12)
     assert type(answers[0]) in (int, float)
+
+
+@each_online
+def test_complex_numbers_are_refused(cls):
+    X, y = data(cls)
+    estimator = new(cls).partial_fit(X[:20], part(y, slice(20)))
+    x, label = X[20] + 1j, None if y is None else y[20]
+    before = estimator.snapshot()
+    for call in (lambda: estimator.learn_one(x, label), lambda: estimator.predict_one(x)):
+        with pytest.raises(KindError, match="must hold real numbers; got dtype complex128"):
+            call()
+    assert estimator.snapshot() == before
+
+
+def test_before_any_class_there_is_no_model():
+    machine = Forgetron(class_weight={0: 0.0, 1: 1.0}, gamma=1.0).partial_fit([[0.0, 1.0]], [0])
+    assert machine.predict_one([0.0, 1.0]) is None
+    for ask in (lambda: machine.model_, lambda: machine.predict([[0.0, 1.0]])):
+        with pytest.raises(NotFittedError, match="has not learned from any example yet"):
+            ask()

@@ -242,3 +242,12 @@ def test_a_refused_fit_does_not_advance_the_random_numbers(cls):
             machine.set_params(warm_start=True) if has(cls, "warm_start") else None
             machine.fit(X, y)
             random.set_state(state_of_fit)
+
+
+def test_a_shallow_copy_checks_its_own_parameters():
+    machine = onkel.Forgetron(gamma=1.0, budget=9).partial_fit([[0.0], [1.0]], [0, 1])
+    twin = copy.copy(machine)
+    twin.budget = 5
+    machine.learn_one([2.0], 0)
+    with pytest.raises(ParameterError, match="budget was 9 when learning began"):
+        twin.learn_one([2.0], 0)

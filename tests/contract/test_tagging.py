@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from contract.registered import form_of_sentences
 from interruptions import lines_of, spread, stop_at_line
 from mutate import with_array, with_setting
 from sklearn.base import clone, is_classifier, is_regressor
@@ -494,3 +495,33 @@ def test_features_tell_why_a_token_has_its_tag():
     with pytest.raises(AttributeError, match="n_updates_"):
         _ = SequencePerceptron(margin=1).fit(X, Y).n_mistakes_
     assert Templates.ready("pos").n_columns == 1
+
+
+# ---------------------------------------------------------------- between reading and learning
+
+
+def test_a_refused_chunk_leaves_no_features_and_single_sentences_are_still_tagged():
+    X, y = [[["w=a"], ["w=b"]]], [["A", "B"]]
+    tagger = SequencePerceptron(hypothesis="last", random_state=0).partial_fit(X * 2, y * 2)
+    before = tagger.n_features_, tagger.snapshot()
+    many = [[{f"new{i}": 2.0} for i in range(300)]]
+    with pytest.raises(InputError, match="features must have no values"):
+        tagger.partial_fit(many, [["A"] * 300])
+    assert (tagger.n_features_, tagger.snapshot()) == before
+    assert tagger.predict_one([["w=a"], ["w=b"]]) == ["A", "B"]
+
+
+def test_a_sentence_is_tagged_while_others_are_read_but_not_learned_from_yet():
+    tagger = SequencePerceptron(hypothesis="last", random_state=0)
+    tagger.partial_fit([[["w=a"], ["w=b"]]] * 2, [["A", "B"]] * 2)
+    new = [[[f"new{i}"] for i in range(300)]]
+    form_of_sentences(tagger).add(new)  # as another thread does
+    assert len(tagger.predict_one(new[0])) == 300
+    assert tagger.predict_one([["w=a"], ["w=b"]]) == ["A", "B"]
+
+
+def test_mistakes_are_those_of_the_margin_that_was_learned_with():
+    tagger = SequencePerceptron(margin=1, random_state=0).fit([[["w=a"], ["w=b"]]], [["A", "B"]])
+    tagger.set_params(margin=0)
+    with pytest.raises(AttributeError, match="see n_updates_"):
+        _ = tagger.n_mistakes_

@@ -14,6 +14,7 @@ from pairwise import pairwise
 import onkel
 from onkel import registry
 from onkel.errors import InputError
+from onkel.estimators.base.labels import Labels
 from onkel.models.model import ScoreModel
 from onkel.states.state import State, from_state
 
@@ -126,3 +127,29 @@ def test_a_state_whose_arrays_do_not_fit_each_other_is_refused(name):
             arrays[spoiled] = array[:-1].copy()
         with pytest.raises(InputError):
             from_state(State(state.kind, state.version, dict(state.settings), arrays))
+
+
+def test_support_vectors_that_were_merged_at_the_end_of_an_epoch_show_at_once():
+    X = np.tile(np.random.default_rng(0).normal(size=(20, 2)), (2, 1))
+    y = np.tile([0, 1], 20)
+    machine = onkel.KernelPerceptron(gamma=1.0, shuffle=False).partial_fit(X, y)
+    before = len(machine.support_)
+    machine._running.end_epoch()
+    assert len(machine.support_) == len(machine._running.learner.support) <= before
+    assert before > 20
+
+
+def test_a_late_class_for_each_few_rows_costs_no_more_than_the_classes_and_their_rows(monkeypatch):
+    encoded = 0
+    encode = Labels.encode
+
+    def counted(self, decoded):
+        nonlocal encoded
+        encoded += len(decoded.y)
+        return encode(self, decoded)
+
+    monkeypatch.setattr(Labels, "encode", counted)
+    n, classes = 600, 30
+    X, y = np.random.default_rng(0).normal(size=(n, 3)), np.arange(n) // (n // classes)
+    onkel.Perceptron().partial_fit(X, y)
+    assert encoded == n
