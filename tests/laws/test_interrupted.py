@@ -131,9 +131,10 @@ class Call:
         self.learn(estimator, self.before, self.end, self.how.split()[-1])
 
     def go_on(self, estimator: Any, row: int) -> dict[str, Any]:
-        """The outcome after the rows from `row` on, to the end of the stream."""
-        self.learn(estimator, row, self.end, self.piece)
-        self.learn(estimator, self.end, len(self.stream), self.piece)
+        """The outcome after the rows from `row` on, to the end of the stream; the last of them come in one chunk."""
+        chunk = min(self.end + 2, len(self.stream)) if self.piece == "learn_one" else self.end
+        self.learn(estimator, row, chunk, self.piece)
+        self.learn(estimator, chunk, len(self.stream))
         return outcome(estimator, self.stream.probes)
 
     def twin(self, rounds: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -453,10 +454,15 @@ def test_ctrl_c_at_any_time_between_examples_leaves_whole_ones(learner):
     assert_law_of_signals(Call(learner, dicts(TASKS[learner]), "learn_one", 20, 36), 8)
 
 
+WITH_SIGNALS = [
+    (learner, kind, how, before)
+    for learner, kind, (how, before) in itertools.product(LEARNERS, ["double", "csr of few features", "weights"], HOW)
+    if suits(learner, kind)
+]
+
+
 @with_signals
 @pytest.mark.long
-@pytest.mark.parametrize(("how", "before"), HOW)
-@pytest.mark.parametrize("kind", ["double", "csr of few features", "weights"])
-@every_learner
+@pytest.mark.parametrize(("learner", "kind", "how", "before"), WITH_SIGNALS)
 def test_ctrl_c_at_any_of_many_times_leaves_whole_parts(learner, kind, how, before):
     assert_law_of_signals(chunk(learner, kind, how, before), 150)
