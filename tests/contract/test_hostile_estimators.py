@@ -22,7 +22,7 @@ import onkel
 from onkel.errors import OnkelError
 from onkel.states.state import State, from_state
 
-FEW, MANY = 100, 4000  # mutants of each estimator
+FEW, MANY = 60, 4000  # mutants of each estimator
 CASES = zoo.with_tags(without=("alike",))
 
 each_case = pytest.mark.parametrize("name", CASES)
