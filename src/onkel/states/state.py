@@ -316,7 +316,7 @@ def _imported(path: str) -> Any:
 
 def _frozen(value: object, where: str) -> Setting:
     """A copy of a setting that cannot be changed; refuses what JSON could not hold, except kernels."""
-    if type(value) in SCALARS or isinstance(value, Configured):
+    if type(value) in SCALARS:
         return value  # type: ignore[return-value]
     if isinstance(value, np.generic) and type(value.item()) in SCALARS:
         return value.item()  # type: ignore[no-any-return]
@@ -330,6 +330,8 @@ def _frozen(value: object, where: str) -> Setting:
         return MappingProxyType({str(key): _frozen(item, f"{where}[{key!r}]") for key, item in value.items()})
     if isinstance(value, (list, tuple)):
         return tuple(_frozen(item, f"{where}[{i}]") for i, item in enumerate(value))
+    if isinstance(value, Configured):  # last: the check of a protocol is slow
+        return value
     raise KindError(
         f"State: {where} must be None, a bool, a number, a string, a kernel, or a list or dict of these; got "
         f"{type(value).__name__}. Put arrays into `arrays`, and write other objects as numbers and strings."
