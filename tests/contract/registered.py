@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import importlib
 import inspect
 import pickle
@@ -38,6 +39,7 @@ def predictors(*tasks: str, online: bool | None = None) -> list[type]:
     return [getattr(onkel, entry.name) for entry in entries]
 
 
+@functools.cache
 def has(cls: type, parameter: str) -> bool:
     return parameter in inspect.signature(cls).parameters
 

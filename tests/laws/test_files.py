@@ -268,7 +268,7 @@ def attempt(path: Path) -> tuple[Any, FileFormatError | None]:
 @pytest.mark.parametrize("part_of", range(4))
 def test_a_file_that_lies_is_refused_or_holds_something_that_works(part_of, tmp_path):
     rng, path = random.Random(100 + part_of), tmp_path / "lying.onkel"
-    names, refused = sorted(zoo.SPECIMENS), 0
+    names, refused = sorted(zoo.SPECIMENS)[part_of::4], 0  # the changes of a file are listed in one part only
     for _ in range(N_FUZZ // 8):
         specimen = zoo.SPECIMENS[rng.choice(names)]
         write_lie(path, specimen.name, rng)
