@@ -78,7 +78,7 @@ def test_the_averaged_guess_is_the_dense_average_of_all_guesses(kernel, pairs):
 @pytest.mark.parametrize("kernel", ["linear", Polynomial(degree=2, gamma=1.0, coef0=1.0), RBF(gamma=0.02)])
 @each_pairs
 def test_the_vote_is_that_of_every_guess_kept(kernel, pairs, monkeypatch):
-    monkeypatch.setattr("onkel.models.ranking.VOTE_VALUES", 40)  # a few guesses at a time
+    monkeypatch.setattr("onkel.models.ranking.SCORES_AT_ONCE", 40)  # a few guesses at a time
     X, y, qid = queries(5)
     ranker = RankingPerceptron(kernel, hypothesis="voted", pairs=pairs, max_iter=2, shuffle=False).fit(X, y, qid)
     twin = slow(X, y, qid, kernel, pairs, epochs=2)
