@@ -1,7 +1,9 @@
 """The course of `fit` and of `partial_fit`, for every estimator that learns example by example.
 
 An estimator reads what it was given into a batch, and its running learner learns from it. A call that is refused with
-an error is undone as a whole. A Ctrl-C needs no cleaning up: what has been learned by then stays, and it is raised.
+an error is undone as a whole; only a tagger of features with ids, whose tables are too large for copies, keeps the
+parts that were learned if memory runs out between two of them. A Ctrl-C needs no cleaning up: what has been learned
+by then stays, and it is raised.
 """
 
 from __future__ import annotations
