@@ -398,3 +398,30 @@ def test_a_budget_bounds_the_memory_of_a_stream_of_fresh_names(cls):
             memory.append(evaluate.memory(estimator) - ledger_bytes(estimator))
     assert estimator.n_features_in_ <= 12 + 3
     assert memory[0] == pytest.approx(memory[1], abs=100)  # a counter may become an object of its own
+
+
+def test_a_kernel_that_fails_after_an_example_was_learned_does_not_refuse_it():
+    left = [10**9]
+
+    def kernel(a, b):
+        left[0] -= 1
+        if left[0] == 0:
+            raise RuntimeError
+        return float(np.exp(-0.3 * ((a - b) ** 2).sum()))
+
+    dicts, y = words(40, vocabulary=300, length=5)
+    machine = onkel.Forgetron(kernels.Custom(kernel, pairwise=True, psd=True), budget=5)
+    learn_each(machine, dicts[:20], y[:20])
+    refused = 0
+    for at in range(1, 60):
+        twin = copy.deepcopy(machine)
+        before, left[0] = twin.n_rounds_, at
+        try:
+            twin.learn_one(dicts[20], y[20])
+        except RuntimeError:
+            refused += 1
+            assert twin.n_rounds_ == before
+        else:
+            assert twin.n_rounds_ == before + 1
+        left[0] = 10**9
+    assert 0 < refused < 59

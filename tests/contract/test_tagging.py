@@ -525,3 +525,24 @@ def test_mistakes_are_those_of_the_margin_that_was_learned_with():
     tagger.set_params(margin=0)
     with pytest.raises(AttributeError, match="see n_updates_"):
         _ = tagger.n_mistakes_
+
+
+def test_a_late_tag_comes_with_its_first_sentence_or_not_at_all(monkeypatch):
+    def pairs(x, i, before, tag):
+        return [f"{x[i]}|{tag}", f"{before}|{tag}"]
+
+    tagger = SequencePerceptron(features=pairs, hypothesis="last", random_state=0)
+    tagger.partial_fit([["a", "b"]] * 2, [["A", "B"]] * 2)
+    before, expected = tagger.n_rounds_, tagger.predict([["a", "b"], ["c"]])
+    with monkeypatch.context() as patch:
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        patch.setattr("onkel.learners.tagging.markov.MarkovLearner.learn", stop)
+        with pytest.raises(KeyboardInterrupt):
+            tagger.partial_fit([["c"]], [["C"]])
+    assert (tagger.n_rounds_, tagger.classes_.tolist()) == (before, ["A", "B"])
+    assert tagger.predict([["a", "b"], ["c"]]) == expected
+    tagger.partial_fit([["c"]], [["C"]])
+    assert (tagger.n_rounds_, tagger.classes_.tolist()) == (before + 1, ["A", "B", "C"])

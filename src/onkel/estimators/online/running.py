@@ -15,6 +15,7 @@ learned by then; an error undoes the whole call (`savepoint`, `rollback`).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Self, TypeVar
@@ -320,7 +321,8 @@ class Running(Generic[L]):
                 return
         assign(self, columns=vocabulary.held(learner.features_in_use))
         if isinstance(rows, VectorRows) and len(rows) and learner.kernel is not None:
-            learner.scores(rows[-1:])  # packs what is kept now: the next example needs it
+            with contextlib.suppress(Exception):  # the example has been learned, and the next one packs as well
+                learner.scores(rows[-1:])  # packs what is kept now: the next example needs it
 
     def learn_one_dict(self, x: Example, target: Floats) -> None:
         """Learns from one sparse dict of weight 1, whose class was seen before. The caller has the lock."""

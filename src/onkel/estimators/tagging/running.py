@@ -120,7 +120,8 @@ class RunningTagger:
                 stop = int(tokens[unknown].min(initial=batch.n))
                 y = np.maximum(y, 0)  # those of sentences that are not learned from yet
             if stop == first:
-                self.add_labels(batch.tags_of(first))
+                self._learn_late(batch, first)
+                first += 1
                 continue
             with self.lock:
                 self.form.prepare(self.learner)
@@ -131,16 +132,29 @@ class RunningTagger:
                     self.learner.learn(batch.sentences, y, part)
             first = stop
 
+    def _learn_late(self, batch: SentenceBatch, position: int) -> None:
+        """Learns from a sentence that brings tags: a copy of the learner does, and takes its place with the tags."""
+        with self.lock:
+            labels, learner = self._with_tags(batch.tags_of(position))
+            self.form.prepare(learner)
+            y = np.maximum(batch.numbered(labels), 0)  # tags of later sentences may be unknown
+            learner.learn(batch.sentences, y, np.ascontiguousarray(batch.order[position : position + 1]))
+            assign(self, labels=labels, learner=learner)
+
     def add_labels(self, tags: Tags) -> None:
         """Adds the tags of some tokens that are new, in the order in which they come."""
+        with self.lock:
+            labels, learner = self._with_tags(tags)
+            assign(self, labels=labels, learner=learner)
+
+    def _with_tags(self, tags: Tags) -> tuple[tuple[str, ...], TagLearner]:
+        """The tags with those of some tokens, and a learner of them; a copy if there are new ones. Needs the lock."""
         present = dict.fromkeys(tags.codes.tolist())
         new = [tags.values[code] for code in present if tags.values[code] not in self.labels]
         if not new:
-            return
+            return self.labels, self.learner
         labels = (*self.labels, *new)
-        learner = self.learner.with_labels(labels) if self.labels else self.form.new_learner(labels)
-        with self.lock:
-            assign(self, labels=labels, learner=learner)
+        return labels, self.learner.with_labels(labels) if self.labels else self.form.new_learner(labels)
 
     def learn_chunk(self, batch: SentenceBatch) -> None:
         """Learns from a chunk of a stream."""
